@@ -34,7 +34,7 @@ def main():
     client = openai.OpenAI(base_url=f"{URL}/v1", api_key="sesame")
     rows = client.embeddings.create(model="encoder", input=TEXTS).data
     print(json.dumps({
-        "models": [model.id for model in client.models.list()],
+        "models": [client.models.retrieve(model.id).id for model in client.models.list()],
         "embeddings": [row.embedding for row in rows],
         "missing": missing(client),
         "features": hub("encoder").feature_extraction(TEXTS).tolist(),

@@ -148,6 +148,26 @@ class Refusals(ServeTest):
                                    ("POST", "/models/nope/v1/embeddings", "model_not_found")]:
             self.assertEqual(json.loads(self.server.request(method, path, "{}")[2])["error"]["code"], code)
 
+    def test_what_clients_of_the_open_inference_protocol_send(self):
+        """KServe's, Triton's and MLServer's."""
+        body = {"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["a"]}], "id": "1"}
+        path = "/v2/models/classes/infer"
+        expected = self.post(path, body)
+        parameters = {"binary_data_output": True, "content_type": "str", "priority": 1, "timeout": 5}
+        self.assertEqual(self.post(path, {**body, "model_name": "classes", "parameters": parameters}), expected)
+        self.assertRegex(self.post(path, {**body, "model_name": "encoder"}, 422)["error"],
+                         "`model_name` is 'encoder', but the path names classes")
+        status, _, text = self.server.request("POST", path, body, {"Inference-Header-Content-Length": "9"})
+        self.assertEqual(status, 400)
+        self.assertIn(b"binary_data=False", text if isinstance(text, bytes) else text.encode())
+
+    def test_one_model_of_openais(self):
+        all_models = self.get("/v1/models")["data"]
+        for entry in all_models:
+            self.assertEqual(self.get("/v1/models/" + entry["id"]), entry)
+        self.assertEqual(self.get("/v1/models/nope", 404)["error"]["code"], "model_not_found")
+        self.assertEqual(self.get(f"/v1/models/{all_models[0]['id']}/x", 404)["error"]["code"], "unknown_url")
+
     def test_an_empty_array_is_of_one_kind(self):
         """Of all that a field may be, exactly one alternative of a `oneOf` has to fit."""
         paths = self.get("/openapi.json")["paths"]

@@ -65,6 +65,12 @@ class Tasks(ServeTest):
     def refused(self, path: str, body, pattern: str, status=422):
         self.assertRegex(self.post(path, body, status)["error"], pattern)
 
+    def test_documents_are_repeated_whole(self):
+        documents = [{"text": "a man plays", "id": 7, "more": {"é": None}}, "two dogs"]
+        results = self.post("/v1/rerank", {"model": "ranks", "query": "a", "documents": documents})["results"]
+        self.assertEqual({result["index"]: result["document"] for result in results},
+                         {0: documents[0], 1: {"text": documents[1]}})
+
     def test_entities_of_given_labels(self):
         [row] = self.infer(self.names["gliner"], "--labels", "man,dog", "--threshold", "0.2", "--nested", "--multi-label",
                            inputs=[TEXTS[0]])

@@ -65,6 +65,11 @@ std::optional<HeadError> find_head_error(const HttpMessage& message) {
   if (hosts > 1 || (hosts == 0 && message.version() >= 11)) {
     return HeadError{400, fmt::format("the header has {} lines with a Host, expected one", hosts)};
   }
+  if (message.find("Inference-Header-Content-Length") != message.end()) {  // Triton's clients'
+    return HeadError{
+        400,
+        "tensors in binary behind the JSON are not supported: send them in it (binary_data=False)"};
+  }
   const auto encoding = message[http::field::content_encoding];
   if (!encoding.empty() && !beast::iequals(encoding, "identity")) {
     return HeadError{

@@ -104,6 +104,8 @@ Outcome list_models(const Call& call) {
   return described({{"object", "list"}, {"data", data}});
 }
 
+Outcome one_model(const Call& call) { return described(model_entry(*call.named)); }
+
 int64_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
   int64_t all = 0, resident = 0;
@@ -202,6 +204,7 @@ std::span<const Route> about_routes() {
       {"GET", "/v2/health/ready", Dialect::inference, health_ready, "The same", {}, kNoBody, true},
       {"GET", "/info", Dialect::tei, info, "The model and the server's limits"},
       {"GET", "/v1/models", Dialect::openai, list_models, "The models' names"},
+      {"GET", "/v1/models/{model}", Dialect::openai, one_model, "Whether there is a model"},
       {"GET",
        "/metrics",
        Dialect::tei,

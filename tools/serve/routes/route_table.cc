@@ -12,7 +12,8 @@
 namespace bert::tools::serve {
 namespace {
 
-constexpr std::string_view kModels = "/models/", kInferenceModels = "/v2/models/";
+constexpr std::string_view kModels = "/models/", kInferenceModels = "/v2/models/",
+                           kOpenaiModels = "/v1/models/";
 constexpr std::string_view kPlaceholder = "{model}";
 
 FoundRoute find_exactly(std::string_view method, std::string_view path) {
@@ -81,7 +82,7 @@ FoundRoute find_route(std::string_view method, std::string_view path, const Serv
   if (path.find(kPlaceholder) != std::string_view::npos) return {};
   FoundRoute found = find_exactly(method, path);
   if (found.route != nullptr || !found.allow.empty() || models == nullptr) return found;
-  for (const std::string_view root : {kModels, kInferenceModels}) {
+  for (const std::string_view root : {kModels, kInferenceModels, kOpenaiModels}) {
     if (!path.starts_with(root)) continue;
     const auto [model, rest] = models->in_path(path.substr(root.size()));
     if (model == nullptr)

@@ -205,11 +205,11 @@ void read_bart(const JsonFile& file, Config& config) {
 
 namespace {
 
-// Of an encoder of texts beside one of images, which is not evaluated.
-void read_beside_images(const JsonFile& file, Config& config) {
-  config.text_state.emplace();
+// Of an encoder of texts, whose embedding is `state`, beside one of images, which is not evaluated.
+void read_beside_images(const JsonFile& file, Config::TextState state, Config& config) {
   const auto columns = static_cast<int>(file.integer("text_projection_dim", 1, kMaxConfigSize));
-  if (*config.family->text_projection) config.text_state->columns = columns;
+  if (*config.family->text_projection) state.columns = columns;
+  config.text_state = state;
   for (const char* part : {"logit_scale", "vision_model.", "visual_projection."}) {
     config.not_evaluated.emplace_back(part);
   }
@@ -224,17 +224,19 @@ void read_beside_images(const JsonFile& file, Config& config) {
 // later ones, so that the state of the end is the text's.
 void read_clip(const JsonFile& file, Config& config) {
   config.is_causal = true;
-  read_beside_images(file, config);
+  Config::TextState state;
   constexpr int kWrong = 2;  // in CLIP's files before transformers 4.31, whatever the tokenizer's
   const bool is_clip = std::string_view(config.family->classes).starts_with("CLIP");
   const auto end = static_cast<int>(file.integer("eos_token_id", 0, config.vocabulary - 1));
-  if (!is_clip || end != kWrong) config.text_state->end = end;
+  if (!is_clip || end != kWrong) state.end = end;
+  read_beside_images(file, state, config);
 }
 
 // Yang et al. 2022: BERT beside an encoder of images.
 void read_chinese_clip(const JsonFile& file, Config& config) {
-  read_beside_images(file, config);
-  config.text_state->is_first = true;
+  Config::TextState state;
+  state.is_first = true;
+  read_beside_images(file, state, config);
 }
 
 }  // namespace bert::models

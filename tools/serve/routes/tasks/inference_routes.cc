@@ -22,6 +22,7 @@ constexpr Field kInferFields[] = {
      true},
     {"outputs", FieldType::array, "Which outputs to return, by \"name\". Without it, all."},
     {"id", FieldType::text, "Is repeated in the answer."},
+    {"model_name", FieldType::text, "The path's model, as KServe's client sends it."},
     {"parameters", FieldType::object, "{\"truncate\": false} refuses texts that are too long."},
 };
 
@@ -36,9 +37,13 @@ constexpr Field kOutputFields[] = {
     {"parameters", FieldType::object, ""},
 };
 
-constexpr Field kInferParameters[] = {kTruncateFields[0]};
-
-// Which clients send with each tensor; whatever they say, an answer has its numbers in its JSON.
+// Triton's and MLServer's clients send what stands behind `truncate` here, with a request and with
+// each tensor; whatever they say, an answer has its numbers in its JSON.
+constexpr Field kInferParameters[] = {kTruncateFields[0],
+                                      {"binary_data_output", FieldType::any, ""},
+                                      {"content_type", FieldType::any, ""},
+                                      {"priority", FieldType::any, ""},
+                                      {"timeout", FieldType::any, ""}};
 constexpr Field kTensorParameters[] = {{"content_type", FieldType::any, ""}};
 constexpr Field kOutputParameters[] = {{"content_type", FieldType::any, ""},
                                        {"binary_data", FieldType::any, ""}};
@@ -221,6 +226,9 @@ Outcome infer(const Call& call) {
   const JsonObject object = call.object();
   const bool classifies = call.named->is_for(Ability::classify);
   const ServedModel& model = call.model(classifies ? Ability::classify : Ability::embed);
+  if (const auto name = object.text("model_name"); name && *name != model.name) {
+    object.fail("model_name", fmt::format("is '{}', but the path names {}", *name, model.name));
+  }
   const Outputs outputs = outputs_of(model);
   Work work;
   work.is_batch = true;

@@ -90,7 +90,7 @@ struct RerankAnswer {
   std::string id;
   size_t top;
   bool is_cohere;
-  std::vector<std::string> documents;  // to repeat, or none
+  std::vector<std::string> documents;  // to repeat, as JSON, or none
   int64_t tokens;
 
   Spelled operator()(const bert::Output& logits) const {
@@ -110,9 +110,7 @@ struct RerankAnswer {
                    line += fmt::format("{{\"index\": {}, \"relevance_score\": ", rank.index);
                    append_finite(line, rank.score);
                    if (!documents.empty()) {
-                     line += ", \"document\": {\"text\": ";
-                     append_quoted(line, documents[rank.index]);
-                     line += '}';
+                     line += ", \"document\": " + documents[rank.index];
                    }
                    line += '}';
                  });
@@ -126,6 +124,15 @@ struct RerankAnswer {
   }
 };
 
+// Objects with all that they have, and texts as objects.
+std::vector<std::string> repeated(const JsonObject& object) {
+  std::vector<std::string> documents;
+  for (const json& document : *object.find("documents")) {
+    documents.push_back(document.is_object() ? document.dump() : json({{"text", document}}).dump());
+  }
+  return documents;
+}
+
 Outcome rerank_documents(const Call& call, bool is_cohere) {
   const JsonObject object = call.object();
   const ServedModel& model = call.model(Ability::rerank);
@@ -138,7 +145,8 @@ Outcome rerank_documents(const Call& call, bool is_cohere) {
       encode_documents(call, model, *object.text("query"), documents, "documents", options, work);
   const auto all = static_cast<int64_t>(documents.size());
   const auto top = static_cast<size_t>(object.whole("top_n", 1, 1 << 20).value_or(all));
-  if (is_cohere || !object.flag("return_documents", true)) documents.clear();
+  documents.clear();
+  if (!is_cohere && object.flag("return_documents", true)) documents = repeated(object);
   RerankAnswer answer = {model, call.request.id, top, is_cohere, std::move(documents), work.tokens};
   return logits_work(model, std::move(encodings), std::move(work), std::move(answer));
 }
