@@ -375,7 +375,10 @@ Config read_config(const std::string& directory, const std::string& adapter) {
         read_head_labels(file, directory, head->kind);
     config.head_activations[head] = read_head_activation(file, config, *head);
   }
-  if (std::string note = note_on_label_ids(file); !note.empty()) config.notes.push_back(note);
+  const bool has_labels = std::ranges::any_of(config.heads_on_top, [](const HeadRow* head) {
+    return head->kind == HeadKind::classification || head->kind == HeadKind::token_classification;
+  });
+  if (has_labels && config.score_tokens.empty()) note_label_ids(file, config.notes);
   check_tables(file, config);
   check_other_keys(file, config);
   if (config.spans) config.architecture = "GLiNER";

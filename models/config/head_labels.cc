@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/config/head_labels.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -84,17 +85,19 @@ Scores read_scores(const JsonFile& file, const std::string& function, size_t lab
 
 }  // namespace
 
-std::string note_on_label_ids(const JsonFile& file) {
-  if (!file.has("id2label") || !file.has("label2id")) return "";
+void note_label_ids(const JsonFile& file, std::vector<std::string>& notes) {
+  if (!file.has("id2label") || !file.has("label2id")) return;
   const nlohmann::json &names = *file.find("id2label"), &ids = *file.find("label2id");
-  if (!names.is_object() || !ids.is_object()) return "";
-  for (const auto& [name, id] : ids.items()) {
-    const auto same = names.find(id.dump());
-    if (same != names.end() && (*same == name || same->dump() == name)) continue;
-    return fmt::format("{}: label2id does not say the same as id2label, which is used",
-                       file.path());
-  }
-  return "";
+  if (!names.is_object() || !ids.is_object()) return;
+  const auto differs = [&](const auto& entry) {
+    const nlohmann::json& id = entry.value();
+    const auto same = names.find(id.is_string() ? id.get<std::string>() : id.dump());
+    return same == names.end() || (*same != entry.key() && same->dump() != entry.key());
+  };
+  const auto entries = ids.items();
+  if (std::none_of(entries.begin(), entries.end(), differs)) return;
+  notes.push_back(
+      fmt::format("{}: label2id does not say the same as id2label, which is used", file.path()));
 }
 
 Config::Labels read_head_labels(const JsonFile& file, const std::string& directory, HeadKind kind) {

@@ -182,7 +182,20 @@ class Inputs(PackageTest):
         answers = classify(texts([3]), batch_size=100)
         self.assertEqual([next(answers) for _ in TEXTS], expected)
         self.assertRaisesRegex(ValueError, fr"inputs\[{len(TEXTS)}\]: found int", next, answers)
-        self.assertRaisesRegex(ValueError, "batch_size is -1", classify, "a", batch_size=-1)
+        answers = classify(texts([3, "more"]), batch_size=2)  # in a later part, beside a good one
+        self.assertEqual([next(answers) for _ in TEXTS], expected)
+        self.assertRaisesRegex(ValueError, fr"inputs\[{len(TEXTS)}\]: found int", next, answers)
+
+        def broken():
+            yield from TEXTS
+            raise KeyError("the source's own")
+
+        answers = classify(broken(), batch_size=100)
+        self.assertEqual([next(answers) for _ in TEXTS], expected)
+        self.assertRaisesRegex(KeyError, "the source's own", next, answers)
+        for size in -1, 0:
+            self.assertRaisesRegex(ValueError, f"batch_size is {size}", classify, "a", batch_size=size)
+        self.assertRaisesRegex(TypeError, "batch_size: found str", classify, "a", batch_size="2")
 
         class KeyDataset:  # as transformers has it
             def __len__(self):
@@ -201,8 +214,9 @@ class Inputs(PackageTest):
 
         for call in (SentenceTransformer(self.encoder).encode, CrossEncoder(self.model).predict,
                      pipeline("text-classification", self.model)):
-            self.assertRaisesRegex(TypeError, "inputs: found Table, expected a list: take one of its columns", call,
-                                   Table(["first", "second"]))
+            for table in Table(["first", "second"]), collections.UserDict(first=["a"], second=["b"]):
+                self.assertRaisesRegex(TypeError, f"inputs: found {type(table).__name__}, expected a list, as one of "
+                                       "its columns", call, table)
 
     def test_older_names_and_defaults(self):
         model = SentenceTransformer(self.encoder, backend="torch", model_kwargs={}, tokenizer_kwargs=None)
@@ -215,8 +229,11 @@ class Inputs(PackageTest):
         negative = CrossEncoder(self.model, default_activation_function=np.negative)
         self.assert_bits(negative.predict(sentences=PAIRS, num_workers=2), -plain.model.run(PAIRS))
         self.assert_bits(plain.predict(PAIRS, activation_fct=np.negative), negative.predict(PAIRS))
-        classify = pipeline("text-classification", self.model, dtype="auto", device_map=None, model_kwargs=None,
-                            config=None, truncation=None)
+        self.assert_bits(CrossEncoder(model_name=self.model, automodel_args={}).predict(PAIRS), plain.predict(PAIRS))
+        rank = CrossEncoder(self.make_model("one", "--labels", "1", "--label-names", "relevance")).rank
+        self.assertEqual(rank("a", ["b", "a c"], convert_to_tensor=True), rank("a", ["b", "a c"]))
+        classify = pipeline("text-classification", self.model, dtype="auto", device_map=None, model_kwargs={},
+                            config=None, truncation=None, framework="pt")
         self.assertEqual(classify("a"), pipeline("text-classification", self.model)("a"))
         self.assertRaisesRegex(TypeError, "unknown arguments dtype", pipeline, "text-classification", self.model,
                                dtype="float16")
@@ -224,6 +241,9 @@ class Inputs(PackageTest):
         self.assertEqual(extract("a", tokenize_kwargs={"truncation": True, "padding": True}), extract("a"))
         self.assertRaisesRegex(ValueError, "truncation must be True", extract, "a",
                                tokenize_kwargs={"truncation": False})
+        self.assertRaisesRegex(TypeError, "tokenize_kwargs: unknown max_length, return_tensors, expected some of "
+                               "padding, truncation", extract, "a",
+                               tokenize_kwargs={"return_tensors": 1, "max_length": 2})
 
     def test_labels_without_o(self):
         tag = pipeline("ner", self.make_model("parts of speech", "--head", "tokens", "--labels", "2", "--label-names",

@@ -280,7 +280,8 @@ class Pipelines(PackageTest):
         self.assertEqual(tag(text, aggregation_strategy="SIMPLE", stride=0),
                          tag(text, aggregation_strategy="simple", stride=0))
         for pattern, call in [
-                ("expected O, one of the model.s labels", lambda: tag(text, aggregation_strategy="simple", ignore_labels=["WHO"])),
+                ("expected O, one of the model.s labels",
+                 lambda: tag(text, aggregation_strategy="simple", ignore_labels=["WHO"])),
                 (r"inputs\[1\]: found int, expected a text", lambda: tag([text, 3]))]:
             self.assertRaisesRegex(ValueError, pattern, call)
         pieces = self.make_model("pieces", "--family", "xlm-roberta", "--head", "tokens", "--labels", "2")

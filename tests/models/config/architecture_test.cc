@@ -130,6 +130,17 @@ TEST(Architecture, LabelsThatDifferFromTheirIdsAreNoted) {
   }
 }
 
+TEST(Architecture, LabelsThatNoHeadHasAreNotCompared) {
+  const CopiedModel copy("bert-mlm"), strings("plain");
+  copy.change("config.json", {{"id2label", {{"0", "a"}}}, {"label2id", {{"b", 0}}}});
+  strings.change("config.json",
+                 {{"label2id", {{"LABEL_0", "0"}, {"LABEL_1", "1"}, {"LABEL_2", "2"}}}});
+  for (const CopiedModel* each : {&copy, &strings}) {
+    EXPECT_THAT(Model::load(each->path()).info().notes,
+                testing::Not(Contains(HasSubstr("label2id does not"))));
+  }
+}
+
 TEST(Architecture, WithPoolingIsForEmbeddingsWhateverItsHead) {
   const CopiedModel copy("bert-mlm");
   EXPECT_EQ(Model::load(copy.path()).info().task, Task::fill_mask);

@@ -63,7 +63,9 @@ class CrossEncoder(PromptedModel):
     """
     organization: ClassVar[str] = "cross-encoder"
 
-    @renamed(default_activation_function="activation_fn")
+    @renamed(model_name="model_name_or_path", automodel_args="model_kwargs",
+             tokenizer_args="tokenizer_kwargs", config_args="config_kwargs", cache_dir="cache_folder",
+             default_activation_function="activation_fn")
     def __init__(self, model_name_or_path: Path, *, max_length: int | None = None,
                  activation_fn: Callable[[Any], Any] | None = None,
                  prompts: dict[str, str] | None = None, default_prompt_name: str | None = None,
@@ -135,7 +137,8 @@ class CrossEncoder(PromptedModel):
             scores = scores[:, 0]
         return softmax(scores) if apply_softmax and scores.ndim > 1 else scores
 
-    @renamed(activation_fct="activation_fn", num_workers=None)
+    @renamed(activation_fct="activation_fn", num_workers=None, apply_softmax=None,
+             convert_to_numpy=None, convert_to_tensor=None)
     def rank(self, query: str, documents: Sequence[str], top_k: int | None = None,
              return_documents: bool = False, prompt_name: str | None = None,
              prompt: str | None = None, batch_size: int = 32,

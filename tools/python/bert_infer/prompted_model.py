@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
@@ -42,8 +42,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def renamed(**names: str | None) -> Callable[[Function], Function]:
-    """Lets a function take arguments by older names, as sentence-transformers does; those of None have no
-    effect."""
+    """Lets a function take arguments by the older names that sentence-transformers still takes; those of
+    None have no effect."""
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
         def call(*arguments: Any, **named: Any) -> Any:
@@ -61,16 +61,15 @@ def renamed(**names: str | None) -> Callable[[Function], Function]:
 
 
 def refuse_table(inputs: Any) -> None:
-    """A pandas.DataFrame, whose items are the names of its columns."""
-    if hasattr(inputs, "columns") and not isinstance(inputs, np.ndarray):
-        raise TypeError(f"inputs: found {type(inputs).__name__}, expected a list: take one of its columns, or "
-                        ".values.tolist()")
+    """A pandas.DataFrame or a mapping, whose items are the names of its columns."""
+    if isinstance(inputs, Mapping) or hasattr(inputs, "columns"):
+        raise TypeError(f"inputs: found {type(inputs).__name__}, expected a list, as one of its columns")
 
 
 def listed(inputs: Any, kind: str) -> list[Any]:
-    refuse_table(inputs)
     if isinstance(inputs, (str, bytes, bytearray, dict)):
         raise TypeError(f"inputs: found one {type(inputs).__name__}, expected a list of {kind}")
+    refuse_table(inputs)
     try:
         items = iter(inputs)
     except TypeError:

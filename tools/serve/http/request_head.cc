@@ -65,7 +65,9 @@ std::optional<HeadError> find_head_error(const HttpMessage& message) {
   if (hosts > 1 || (hosts == 0 && message.version() >= 11)) {
     return HeadError{400, fmt::format("the header has {} lines with a Host, expected one", hosts)};
   }
-  if (message.find("Inference-Header-Content-Length") != message.end()) {  // Triton's clients'
+  const auto json_bytes =
+      message["Inference-Header-Content-Length"];  // Triton's: the rest is binary
+  if (!json_bytes.empty() && json_bytes != message[http::field::content_length]) {
     return HeadError{
         400,
         "tensors in binary behind the JSON are not supported: send them in it (binary_data=False)"};

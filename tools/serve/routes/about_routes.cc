@@ -204,7 +204,7 @@ std::span<const Route> about_routes() {
       {"GET", "/v2/health/ready", Dialect::inference, health_ready, "The same", {}, kNoBody, true},
       {"GET", "/info", Dialect::tei, info, "The model and the server's limits"},
       {"GET", "/v1/models", Dialect::openai, list_models, "The models' names"},
-      {"GET", "/v1/models/{model}", Dialect::openai, one_model, "Whether there is a model"},
+      {"GET", "/v1/models/{model}", Dialect::openai, one_model, "One model's entry in /v1/models"},
       {"GET",
        "/metrics",
        Dialect::tei,

@@ -94,8 +94,8 @@ HttpResponse spell_error(Dialect dialect, const RequestError& error) {
       error.why == Refusal::stopping) {
     response.headers.emplace_back("Retry-After", "1");
   }
-  if (error.why ==
-      Refusal::deadline) {  // OpenAI's clients would ask twice more, and add to the load
+  // OpenAI's clients would ask twice more, and add to the load.
+  if (error.why == Refusal::deadline) {
     response.headers.emplace_back("x-should-retry", "false");
   }
   if (error.why == Refusal::unauthorized) {

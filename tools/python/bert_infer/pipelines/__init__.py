@@ -18,8 +18,10 @@ __all__ = ["Pipeline", "pipeline"]
 TASKS: dict[str, type[Pipeline]] = {
     kind.task: kind for kind in (TextClassification, TokenClassification, QuestionAnswering, FillMask,
                                  FeatureExtraction, ZeroShotClassification)}
-# transformers' arguments of which only the default has a meaning here.
-UNSET = ("config", "device_map", "dtype", "framework", "model_kwargs", "torch_dtype")
+# transformers' arguments, and their values that change nothing here.
+WITHOUT_EFFECT: dict[str, tuple[Any, ...]] = {
+    "config": (None,), "device_map": (None, "auto"), "dtype": (None, "auto"), "framework": (None, "pt"),
+    "model_kwargs": (None, {}), "torch_dtype": (None, "auto")}
 ALIASES = {"sentiment-analysis": "text-classification", "ner": "token-classification"}
 
 
@@ -42,8 +44,8 @@ def pipeline(task: str, model: Path | Model, *, tokenizer: Path | None = None, d
     kind = TASKS.get(ALIASES.get(task, task))
     if kind is None:
         raise ValueError(f"task is {task!r}, expected one of {', '.join([*TASKS, *ALIASES])}")
-    for name in UNSET:
-        if settings.get(name) in (None, "auto"):
+    for name, values in WITHOUT_EFFECT.items():
+        if settings.get(name) in values:
             settings.pop(name, None)
     options = {name: settings.pop(name) for name in OPTION_NAMES & settings.keys()}
     if isinstance(model, Model):

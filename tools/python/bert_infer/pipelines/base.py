@@ -9,9 +9,9 @@ from bert_infer import prompted_model
 from bert_infer._core import Encoding, Error
 from bert_infer.model import Model, Text, Tokenizer, whole
 
-# Of an iterator's inputs, batch_size are read at a time, by default so many, or fewer that have so many
-# characters. Of a list's, so many for each worker are answered at a time, and in between Ctrl-C gets
-# its turn.
+# An iterator's inputs are read batch_size at a time (STREAMED by default), or fewer once they have
+# CHARACTERS characters. Lists are answered in parts of both, times the workers, so that Ctrl-C takes
+# effect in between.
 STREAMED, CHARACTERS = 256, 65536
 UNLIMITED = 2**31 - 1
 # transformers' arguments that make no difference to answers here.
@@ -21,9 +21,10 @@ WITHOUT_EFFECT = {"num_workers", "padding", "use_fast", *prompted_model.WITHOUT_
 class Pipeline:
     """A model for one task. Arguments given here are defaults for those of the calls.
 
-    A text, or a dict, is answered by itself, a list or an array by a list, and an iterator, or what has only
-    a length and items, as transformers' KeyDataset, by an iterator, which reads batch_size inputs at a time
-    (256): a generator that waits for answers needs batch_size=1.
+    A text or a dict gives one answer; a list, an array, or whatever else has a length and can be
+    iterated gives a list; anything else (generators, transformers' KeyDataset) gives an iterator. It
+    reads batch_size inputs (256) before it answers, so a generator that waits for answers needs
+    batch_size=1.
     """
     task: ClassVar[str] = ""
     parameters: ClassVar[dict[str, Any]] = {}
@@ -86,11 +87,12 @@ class Pipeline:
 
     def _merged(self, defaults: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
         for name in "tokenizer_kwargs", "tokenize_kwargs":  # some pipelines' names for these
-            settings = {**(settings.pop(name, None) or {}), **settings}
+            settings = {**self._of_tokenizer(name, settings.pop(name, None) or {}), **settings}
         settings = {name: value for name, value in settings.items() if name not in WITHOUT_EFFECT}
         if settings.pop("truncation", None) not in (None, True, "longest_first"):
             raise ValueError(f"{self.task}: truncation must be True: long inputs are truncated")
-        batch_size = {"batch_size": settings.pop("batch_size", None) or defaults.get("batch_size")}
+        given = settings.pop("batch_size", None)
+        batch_size = {"batch_size": defaults.get("batch_size") if given is None else given}
         check_positive(batch_size, "batch_size")
         unknown = sorted(settings.keys() - self.parameters.keys())
         if unknown:
@@ -100,6 +102,14 @@ class Pipeline:
                              if value is not None or name in self.none_counts} | batch_size
         self.check(merged)
         return merged
+
+    def _of_tokenizer(self, name: str, settings: dict[str, Any]) -> dict[str, Any]:
+        known = {"truncation", "padding"} | ({"max_length"} & self.parameters.keys())
+        unknown = sorted(settings.keys() - known)
+        if unknown:
+            raise TypeError(f"{self.task}: {name}: unknown {', '.join(unknown)}, expected some of "
+                            f"{', '.join(sorted(known))}")
+        return settings
 
     def check(self, settings: dict[str, Any]) -> None:
         """Fails with a ValueError that names the argument."""
@@ -111,10 +121,18 @@ class Pipeline:
         return self._whole_texts.encode(texts)
 
 
-def parts_of(inputs: Iterable[Any], size: int, characters: int) -> Iterator[list[Any]]:
+def parts_of(inputs: Iterator[Any], size: int, characters: int) -> Iterator[list[Any]]:
     part: list[Any] = []
     length = 0
-    for item in inputs:
+    while True:
+        try:
+            item = next(inputs)
+        except StopIteration:
+            break
+        except Exception:  # the inputs' own, after what came before it
+            if part:
+                yield part
+            raise
         part.append(item)
         length += len(item if isinstance(item, str) else str(item))
         if len(part) >= size or length >= characters:

@@ -37,13 +37,14 @@ constexpr Field kOutputFields[] = {
     {"parameters", FieldType::object, ""},
 };
 
-// Triton's and MLServer's clients send what stands behind `truncate` here, with a request and with
-// each tensor; whatever they say, an answer has its numbers in its JSON.
+// What Triton's and MLServer's clients add by themselves. Refusing it would refuse the clients; an
+// answer always has its numbers in its JSON.
+constexpr const char* kIgnored = "Is ignored.";
 constexpr Field kInferParameters[] = {kTruncateFields[0],
-                                      {"binary_data_output", FieldType::any, ""},
-                                      {"content_type", FieldType::any, ""},
-                                      {"priority", FieldType::any, ""},
-                                      {"timeout", FieldType::any, ""}};
+                                      {"binary_data_output", FieldType::any, kIgnored},
+                                      {"content_type", FieldType::any, kIgnored},
+                                      {"priority", FieldType::any, kIgnored},
+                                      {"timeout", FieldType::any, kIgnored}};
 constexpr Field kTensorParameters[] = {{"content_type", FieldType::any, ""}};
 constexpr Field kOutputParameters[] = {{"content_type", FieldType::any, ""},
                                        {"binary_data", FieldType::any, ""}};
