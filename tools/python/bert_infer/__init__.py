@@ -21,6 +21,6 @@ from bert_infer.results import Answer, AnswerSpan, Blank, Choice, Fill, Hidden, 
 from bert_infer.sentence_transformer import SentenceTransformer
 
 __version__ = version()
-__all__ = ["Answer", "AnswerSpan", "Blank", "Choice", "CrossEncoder", "Encoding", "Error", "Fill", "Hidden", "Info",
-           "Model", "Options", "Pipeline", "SentenceTransformer", "Span", "SparseVector",
-           "Tags", "Tokenizer", "demo_model", "find_model", "max_sim", "pipeline", "version"]
+__all__ = ["Answer", "AnswerSpan", "Blank", "Choice", "CrossEncoder", "Encoding", "Error", "Fill",
+           "Hidden", "Info", "Model", "Options", "Pipeline", "SentenceTransformer", "Span",
+           "SparseVector", "Tags", "Tokenizer", "demo_model", "find_model", "max_sim", "pipeline", "version"]

@@ -106,5 +106,6 @@ def tags(found: tuple[Any, ...]) -> Tags:
 
 
 def answer(found: tuple[Any, ...]) -> Answer:
-    *best, others = found
-    return Answer(*best, [AnswerSpan(*other) for other in others])
+    begin, end, string, score, no_answer, windows, tokens, others = found
+    return Answer(begin, end, string, score, no_answer, windows, tokens,
+                  [AnswerSpan(*other) for other in others])

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from bert_infer.model import Model, whole
 from bert_infer.pipelines.base import Pipeline, check_positive
+from bert_infer.results import Answer, AnswerSpan
 
 MOST_TOKENS = 384
 
@@ -65,8 +66,10 @@ class QuestionAnswering(Pipeline):
         found = []
         for answer in self.model.answer([read_question(item, i) for i, item in enumerate(items)], stride,
                                         settings["max_answer_len"], top_k):
-            best = [{"score": span.score, "start": span.begin, "end": span.end, "answer": span.string}
-                    for span in (answer, *answer.others)]
+            spans: list[Answer | AnswerSpan] = [answer, *answer.others]
+            best: list[dict[str, Any]] = [
+                {"score": span.score, "start": span.begin, "end": span.end, "answer": span.string}
+                for span in spans]
             if settings["handle_impossible_answer"]:
                 best.append({"score": answer.no_answer, "start": 0, "end": 0, "answer": ""})
                 best.sort(key=lambda one: -one["score"])  # stable: it stands behind equal ones
