@@ -23,4 +23,5 @@ from bert_infer.sentence_transformer import SentenceTransformer
 __version__ = version()
 __all__ = ["Answer", "AnswerSpan", "Blank", "Choice", "CrossEncoder", "Encoding", "Error", "Fill",
            "Hidden", "Info", "Model", "Options", "Pipeline", "SentenceTransformer", "Span",
-           "SparseVector", "Tags", "Tokenizer", "demo_model", "find_model", "max_sim", "pipeline", "version"]
+           "SparseVector", "Tags", "Tokenizer", "demo_model", "find_model", "max_sim",
+           "pipeline", "version"]

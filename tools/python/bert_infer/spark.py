@@ -57,7 +57,7 @@ def _map(frame: Any, job: Job) -> Any:
 
 def renamed(batch: Any, names: Sequence[str]) -> Any:
     """The same pyarrow.RecordBatch, whose columns have other names."""
-    import pyarrow as pa
+    import pyarrow as pa  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     fields = [field.with_name(name) for field, name in zip(batch.schema, names)]
     return pa.RecordBatch.from_arrays(batch.columns, schema=pa.schema(fields))
