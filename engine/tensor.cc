@@ -18,7 +18,7 @@ bool all_finite(std::span<const float> values) {
   for (size_t i = 0; i < whole; i += kStep) {
     Floats x[kStep / kLanes];
     std::memcpy(x, values.data() + i, sizeof x);
-    for (size_t j = 0; j < kStep / kLanes; ++j) bad[j] |= x[j] - x[j] != 0.0f;  // NaN, or 0
+    for (size_t j = 0; j < kStep / kLanes; ++j) bad[j] |= x[j] - x[j] != 0.0f;  // inf - inf is NaN
   }
   const Masks any = bad[0] | bad[1] | bad[2] | bad[3];
   return (any[0] | any[1] | any[2] | any[3]) == 0 &&

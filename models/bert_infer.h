@@ -74,7 +74,7 @@ struct Attention {
 };
 
 // The number format of the products in the encoder's dense layers and attention. Sums, norms,
-// softmax, GELU, the embeddings and the heads are always f32.
+// softmax, GELU, the embeddings and the heads are always f32. Memory and time are relative to f32.
 //   automatic  f32, or int8 if the directory holds int8 weights (from bert-convert)
 //   f32        as close to float64 as float32 gets: logits agree to the fifth decimal
 //   bf16       three quarters of the memory, close to f32; faster only if the processor multiplies
@@ -98,9 +98,9 @@ struct Options {  // how a model is loaded and run
   // threads; they share one copy of the weights. Work too small to split is one batch on all
   // threads. If both are 0, there are as many single-threaded workers as this process may use
   // threads (affinity, cgroup quota). If only threads is given, there is one worker; if only
-  // workers is given, they divide the threads this process may use. Calls at the same time share
-  // the workers times threads (at most 1024), anew at each batch; small ones, of up to 512 tokens,
-  // go first.
+  // workers is given, they divide the threads this process may use. Concurrent calls share all
+  // workers times threads (at most 1024), divided anew at each batch; small calls, of up to 512
+  // tokens, go first.
   int workers = 0, threads = 0;
   int batch_tokens = 4096;  // at most this many tokens at a time (a longer input runs alone)
   // At most this many bytes of working memory are kept for later calls; the rest is freed at
@@ -183,11 +183,11 @@ BERT_INFER_API Label best_label(std::span<const float> logits, const Info& info)
 
 // The cosine of two vectors of the same size, 0 if either is zero.
 BERT_INFER_API float similarity(std::span<const float> a, std::span<const float> b);
-// As info.similarity compares two embeddings of the model.
+// How similar two embeddings of the model are, by the measure that info.similarity names.
 BERT_INFER_API float similarity(std::span<const float> a, std::span<const float> b,
                                 const Info& info);
-// The indices of the k greatest scores, or of all if there are fewer, best first; the first of
-// equal ones first, those that are not numbers last.
+// The indices of the k greatest scores, or of all if there are fewer, best first. Equal scores
+// stay in order, NaNs come last.
 BERT_INFER_API std::vector<int64_t> top_k(std::span<const float> scores, int64_t k);
 
 // A mask token of an input and the tokens most likely to stand there, most probable first.
@@ -354,8 +354,8 @@ class BERT_INFER_API Model {
   // Weights of the vocabulary, [N]: of SPLADE models and BGE-M3.
   std::vector<SparseVector> sparse(std::span<const Input> inputs) const;
   std::vector<SparseVector> sparse(std::span<const Encoding> encodings) const;
-  // Vectors of the tokens, [N] of [tokens, info().token_vector]: of ColBERT models and BGE-M3. Ids
-  // are used as they are: tokenize() with the role adds what belongs to it.
+  // Vectors of the tokens, [N] of [tokens, info().token_vector]: of ColBERT models and BGE-M3.
+  // Encodings are used as they are: tokenize() with the role adds its marker and padding.
   std::vector<Output> multi_vector(std::span<const Input> inputs, Role role) const;
   std::vector<Output> multi_vector(std::span<const Encoding> encodings, Role role) const;
   // Last hidden states and pooler outputs, [N], and the hidden states at the given layers: 0 is the
@@ -371,9 +371,9 @@ class BERT_INFER_API Model {
   std::vector<Attention> attention(std::span<const Encoding> encodings,
                                    std::span<const int> layers) const;
 
-  // As the functions above read the inputs, [N].
+  // The encodings that the functions above make of the inputs, [N].
   std::vector<Encoding> tokenize(std::span<const Input> inputs) const;
-  // As multi_vector() reads them, which the model must have.
+  // The same for multi_vector(). Throws if the model has no token vectors.
   std::vector<Encoding> tokenize(std::span<const Input> inputs, Role role) const;
   const Tokenizer& tokenizer() const;
   const Info& info() const;

@@ -32,7 +32,7 @@ class BERT_INFER_API Unanswered : public Error {
     cancelled,         // by its stop_token
     deadline,          // has passed
     closed,            // the queue was destroyed before the whole request had begun to be computed
-    full,              // the queue's limits
+    full,              // the queue's limits were reached
   };
   Unanswered(Reason reason, const std::string& what);
   Unanswered(const Unanswered&) = default;
@@ -46,9 +46,9 @@ class BERT_INFER_API Unanswered : public Error {
 using Inputs = std::variant<std::vector<Input>, std::vector<Encoding>>;  // of one request
 
 struct RequestOptions {  // how a request may end early, and tell how far it is
-  // Ends the request as soon as stop is requested, or the deadline passes: what of it still waits
-  // is taken out of the queue, what is being computed is dropped. One std::stop_source may cancel
-  // any number of requests.
+  // Ends the request as soon as stop is requested, or the deadline passes: inputs that still wait
+  // are taken out of the queue, and the results of the others are dropped. One std::stop_source may
+  // cancel any number of requests.
   std::stop_token stop = {};
   std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt;
   // Called with 0 when the first of the inputs begin to be computed, and after each batch with the

@@ -43,7 +43,7 @@ class ChatPairs {
 
  private:
   ChatTemplate chat_;
-  int before_ = 0, special_ = 0;  // tokens that the tokenizer adds: before the text, and all
+  int before_ = 0, special_ = 0;  // tokens that the tokenizer adds: before the text, and in total
   int least_ = 0;                 // tokens of the template
   std::vector<int32_t> end_;      // those after the last text
 };

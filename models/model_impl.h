@@ -61,8 +61,8 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   std::vector<Encoding> tokenize(std::span<const Input> inputs) const {
     return tokenizer.impl_->encode(inputs, on_workers());
   }
-  // In tokens, without truncation.
   bool truncates_left() const { return tokenizer.impl_->text_encoder.truncates_left(); }
+  // In tokens, without truncation.
   int64_t whole_length(const Input& input) const {
     return std::ssize(tokenizer.impl_->text_encoder.encode(input.first, input.second, 0).ids);
   }

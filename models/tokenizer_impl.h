@@ -34,7 +34,7 @@ struct __attribute__((visibility("hidden"))) Tokenizer::Impl {
   int max_length;                                        // 0: no limit
   std::string prompt;                                    // put before each first text
   std::optional<models::ChatPairs> chat = std::nullopt;  // puts pairs, and the prompt, together
-  bool is_models = false;                                // then with `chat`, pairs alone are taken
+  bool is_models = false;                                // a Model's: with `chat`, pairs only
   bool is_for_chat(const Input& input) const { return chat && (is_models || input.second); }
 };
 

@@ -9,7 +9,7 @@
 namespace bert {
 
 // Where a token is in its text, in Unicode scalars of the original (not bytes): [begin, end).
-// {0, 0} for the special tokens that the template adds.
+// {0, 0} for tokens that are not of the text: special ones, a prompt's and a chat template's.
 struct Offset {
   int32_t begin = 0;
   int32_t end = 0;

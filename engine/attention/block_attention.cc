@@ -215,8 +215,8 @@ void BlockAttention::keep(const Block& block, int64_t head, int64_t key, const A
   }
 }
 
-// Lets the head's sink take its share of the block's probabilities. greatest: of its queries, and
-// their sums.
+// Lets the head's sink take its share of the block's probabilities. greatest: its queries'
+// greatest scores, then their sums.
 void BlockAttention::drain(const Block& block, int64_t head, const float* greatest,
                            float* context) const {
   const int64_t all = options_.reads == Reads::all ? block.length : 1;

@@ -140,8 +140,8 @@ class Linear {
              input_rows >= kMinRows && panels_read >= kMinPanels;
     }
     bool widens() const { return product->panel.halved && !product->panel.split; }
-    // Of converted rows. Tiles load 16 rows at once, each from the beginning of a cache line; with
-    // an odd number of lines from row to row, no two of them share a set of the cache.
+    // The stride of converted rows. Tiles load 16 rows at once, each from the beginning of a cache
+    // line; with an odd number of lines from row to row, no two of them share a set of the cache.
     int64_t converted_stride(int64_t inputs, int64_t input_words) const {
       if (product->panel.dense_rows) return input_words;
       const int64_t all =
@@ -156,9 +156,9 @@ class Linear {
     // Writes the row_words() of a column: first the converted inputs, then the exact ones.
     using FillRow = std::function<void(int64_t column, Word32* to)>;
     void pack(Team& team, const FillRow& fill);
-    // Of a slice of the inputs, input_words of them.
+    // Converts x, a slice of the inputs: `input_words` words of each row.
     ConvertedRows convert(Team& team, ConstTensor x, int64_t input_words, Buffer& scratch) const;
-    // Into scratch, after its first `kept` floats.
+    // Interleaves x into scratch, after its first `kept` floats.
     ConvertedRows interleave(Team& team, ConstTensor x, int64_t kept, Buffer& scratch) const;
     // Adds what only int8 tasks have, for inputs from `row` on and columns from `column` on.
     void add_scales(const ConvertedRows& inputs, int64_t row, int64_t column,
@@ -181,7 +181,7 @@ class Linear {
       return of.panel(first() + i) + inputs.index * format.rows(words()) * format.columns;
     }
   };
-  // Those that usually run next.
+  // The panels that usually run next, to be prefetched.
   Panels after(const Into& into) const {
     const Packed& w = *packed_;
     const auto& [index, count] = into.inputs;

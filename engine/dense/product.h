@@ -2,8 +2,8 @@
 //
 // How dense layers multiply. A Product computes finished outputs from rows of inputs and a panel of
 // weights, which is some of their columns; Linear takes care of threads, blocks of rows and
-// prefetching. There are three: oneDNN's micro-kernels, oneDNN's matmul primitives, and our own
-// panels.
+// prefetching. Some use oneDNN's micro-kernels or its matmul primitives, the others our own
+// panels: plain, split or halved.
 #pragma once
 
 #include <cstdint>

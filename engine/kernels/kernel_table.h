@@ -107,7 +107,7 @@ struct KernelTable {
   struct Panels {
     int64_t columns, word_step, row_step;
   };
-  Panels panels, narrow_panels;  // of matmul_f32, and of the other two
+  Panels panels, narrow_panels;  // of matmul_f32; of matmul_bf16 and matmul_int8
   void (*matmul_f32)(const MatmulTask& task);
   void (*matmul_bf16)(const MatmulTask& task);
   void (*matmul_int8)(const MatmulTask& task);

@@ -173,7 +173,7 @@ struct F32 {
   static In pair(const float* x, const float*) { return from(x); }     // W words of two rows
 };
 
-// How many inputs have their weights in two rows of b, and vector v of the weights of input i.
+// kPair: how many inputs' weights two rows of b hold. load_row: vector v of input i's weights.
 template <typename Kind>
 constexpr int kPair = 2;
 template <typename Kind>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bert-infer in C (C99), for programs and languages that cannot call bert_infer.h. The same models
-// and options; the same bits as answers. Without what bert_ranking.h has (zero-shot labels,
-// relevance, corpora), and without max_sim, roles for tokenizing, and encodings for sparse and
-// multi_vector.
+// bert-infer in C (C99), for programs and languages that cannot call bert_infer.h. It has the same
+// models and options, and gives bit-for-bit the same answers. It leaves out bert_ranking.h
+// (zero-shot labels, relevance, corpora), max_sim, tokenizing for a role, and sparse and
+// multi_vector of encodings.
 //
 //   bert_model* model;
 //   if (bert_model_load("path/to/model", NULL, 0, &model)) puts(bert_error_message());
@@ -134,7 +134,7 @@ BERT_INFER_API bert_status bert_model_load(const char* name, const bert_option* 
                                            size_t option_count, bert_model** model);
 // Does nothing with NULL.
 BERT_INFER_API void bert_model_free(bert_model* model);
-// Frees what an answer's arrays are in. Does nothing with NULL.
+// Frees a result and all of its arrays. Does nothing with NULL.
 BERT_INFER_API void bert_result_free(bert_result* result);
 
 // A number that describes the model, by name: layers, hidden (H), heads, intermediate, vocabulary,
@@ -198,7 +198,7 @@ typedef struct bert_hidden {  // the encoder's output for one input
 } bert_hidden;
 
 // Hidden states, [N]. layers: the layers whose states to return beside the last, [layer_count], or
-// NULL if that is 0. 0 is the first layer's input, L the last hidden state, -1 the last one too.
+// NULL if that is 0. 0 is the first layer's input, L or -1 the last hidden state.
 BERT_INFER_API bert_status bert_model_hidden(const bert_model* model, const bert_input* inputs,
                                              size_t count, const int32_t* layers,
                                              size_t layer_count, bert_result** result,
@@ -261,7 +261,7 @@ typedef struct bert_tags {  // the words and entities of one input
 //                first, or for BIOES labels the most probable spans (auto)
 //   stride       tokens by which the windows of a long text overlap (128)
 // and of a GLiNER, which gives no words:
-//   labels       those of the entities to find, "person,city"
+//   labels       what entities to find, separated by commas: "person,city"
 //   threshold    entities have a greater probability (0.5)
 //   nested       1: an entity may lie within another (0)
 //   multi_label  1: the same words may have several labels (0)
@@ -320,7 +320,7 @@ BERT_INFER_API bert_status bert_model_tokenize(const bert_model* model, const be
                                                size_t count, bert_result** result,
                                                const bert_encoding** encodings);
 
-// The same as the functions above, of ids instead of texts.
+// The same as the functions above, for encodings instead of texts.
 BERT_INFER_API bert_status bert_model_run_encodings(const bert_model* model,
                                                     const bert_encoding* encodings, size_t count,
                                                     bert_result** result,
@@ -352,16 +352,16 @@ BERT_INFER_API bert_status bert_model_fill_mask_encodings(const bert_model* mode
 // Text to ids and back. Immutable: any number of threads may use one.
 typedef struct bert_tokenizer bert_tokenizer;
 
-// From the tokenizer's files of a directory, or of a model in Hugging Face's cache: no weights are
-// needed. max_length: texts are truncated to so many tokens; 0: what the files say, if anything.
+// Loads the tokenizer of a directory, or of a model in Hugging Face's cache; no weights needed.
+// max_length: texts are truncated to so many tokens; 0: what the files say, if anything.
 BERT_INFER_API bert_status bert_tokenizer_load(const char* name, int32_t max_length,
                                                bert_tokenizer** tokenizer);
-// A model's own, with its limit and prompt. It is freed too, and may outlive the model.
+// The model's tokenizer, with its max_length and prompt. It may outlive the model; free it too.
 BERT_INFER_API bert_status bert_model_tokenizer(const bert_model* model,
                                                 bert_tokenizer** tokenizer);
 // Does nothing with NULL.
 BERT_INFER_API void bert_tokenizer_free(bert_tokenizer* tokenizer);
-// [N], on all threads of this process.
+// The encodings of the inputs, [N], made on all threads that this process may use.
 BERT_INFER_API bert_status bert_tokenizer_encode(const bert_tokenizer* tokenizer,
                                                  const bert_input* inputs, size_t count,
                                                  bert_result** result,

@@ -91,7 +91,7 @@ void take_answer(bert_request* request, State& state, std::future<Result> answer
   try {
     // After that, the request may be gone.
     if (state.callbacks.done != nullptr) state.callbacks.done(state.callbacks.context, request);
-  } catch (...) {  // of a program in C++
+  } catch (...) {  // a C++ program's callback may throw
   }
   const Lock lock(state.mutex);
   state.over = true;

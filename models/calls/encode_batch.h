@@ -21,7 +21,7 @@ struct Texts {
 // Calls body(i) for every i in [0, count), in any order and on any threads, and returns when all
 // have returned.
 using ForEach = std::function<void(size_t count, const std::function<void(size_t i)>& body)>;
-// On so many threads that end with it, or as many of them as can be started.
+// Does so on `threads` threads, this one included, or on as many as can be started.
 void for_each_on_threads(size_t threads, size_t count, const std::function<void(size_t i)>& body);
 
 // Encodes all inputs, in order, a few at a time by for_each, and calls finish with each, before the

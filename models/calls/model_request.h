@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A request to a model: its inputs come together with those of others, and its results apart again.
+// A request to a model, whose inputs are batched with others' and whose results are split off.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 
 namespace bert::models {
 
-// Moves results [first, first + count) of `some` to those from `begin` on of all `inputs`.
+// Moves results [first, first + count) of `some` to place `begin` of `all`, of `inputs` results.
 inline void put(Output& all, size_t inputs, size_t begin, Output& some, size_t first,
                 size_t count) {
   if (all.values.empty()) all = Output(static_cast<int64_t>(inputs), some.columns);
@@ -37,7 +37,7 @@ void put(std::vector<Result>& all, size_t inputs, size_t begin, std::vector<Resu
   std::move(some.data() + first, some.data() + first + count, all.data() + begin);
 }
 
-// An Error of some inputs of a request, which it counts from 0.
+// The exception being handled, which counts inputs from the part's first: says which part.
 inline std::exception_ptr of_inputs(const Request::Part& part) {
   if (part.begin == 0) return std::current_exception();
   try {
@@ -89,7 +89,7 @@ class ModelRequest : public Request {
     return errors;
   }
 
-  // After an error, to know whose it is.
+  // After an error of a batch: computes each part alone, to find whose error it is.
   std::vector<std::exception_ptr> compute_each(std::span<const Part> parts,
                                                std::span<const Item> joined) {
     std::vector<std::exception_ptr> errors(parts.size());

@@ -34,7 +34,7 @@ void for_each_input(size_t inputs, const Body& body) {
 }
 
 std::vector<Encoding> tokenize(const Model& model, const std::vector<Input>& inputs) {
-  constexpr size_t kFew = 16;  // not worth while to wait for a processor that computes
+  constexpr size_t kFew = 16;  // too few to wait for a busy processor
   if (inputs.size() > kFew) return model.tokenize(inputs);
   std::vector<Encoding> encodings(inputs.size());
   for_each_input(inputs.size(),

@@ -166,7 +166,7 @@ void Request::report(int64_t done) const {
   }
 }
 
-// Afterwards nothing is left of what the caller gave.
+// Gives the answer, and lets go of everything that the caller passed.
 void Request::give_answer() {
   on_stop_.reset();
   options_ = {};

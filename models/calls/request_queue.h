@@ -61,7 +61,7 @@ class Request : public std::enable_shared_from_this<Request> {
   size_t inputs() const { return tokens_.size(); }
   int64_t tokens(size_t begin, size_t end) const;
   int64_t all_tokens() const { return tokens(0, inputs()); }
-  // The next inputs, of at most so many tokens together; but at least one.
+  // Where the next part ends: it has at most `most_tokens` tokens, but at least one input.
   size_t end_of_part(int64_t most_tokens) const;
   std::exception_ptr ending(Unanswered::Reason reason) const;
   bool has_news() const { return !ended_ && reported_ < static_cast<int64_t>(done_); }
@@ -73,13 +73,13 @@ class Request : public std::enable_shared_from_this<Request> {
   RequestOptions options_;
   std::optional<std::stop_callback<std::function<void()>>> on_stop_;
   // With the queue's mutex held:
-  size_t taken_ = 0, done_ = 0;  // inputs that are or were computed, and that were
+  size_t taken_ = 0, done_ = 0;  // inputs whose computation has begun, and has ended
   int computing_ = 0;            // parts
   int64_t reported_ = -1;        // inputs that the caller knows to be done
   bool complete_ = false;        // all inputs are done
   bool ended_ = false;           // by an error
   std::exception_ptr error_;
-  bool settling_ = true;  // a thread is at its callbacks; at first the caller's own
+  bool settling_ = true;  // a thread runs its callbacks; at first the submitting one
   bool over_ = false;     // the answer is given
   WaitingRequests* lane_ = nullptr;
   WaitingRequests::iterator place_;  // in the lane

@@ -153,7 +153,7 @@ void RequestQueue::finish(const Part& part, const std::exception_ptr& error) {
   if (request.complete_) drop_alarm(request);
 }
 
-// Before all of it was computed.
+// Ends a request early, with an error.
 void RequestQueue::end(Request& request, std::exception_ptr error) {
   if (request.ended_ || request.complete_) return;
   request.ended_ = true;

@@ -12,7 +12,7 @@
 
 namespace bert::models {
 
-// In bytes, of all workspaces. Throws Error if the option is out of range.
+// The most bytes of idle workspaces to keep. Throws Error if the option is out of range.
 int64_t most_kept(const Options& options, int workers);
 
 // Idle workspaces, kept for the next forward pass: as many as passes ever ran at once, as long as

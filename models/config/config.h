@@ -21,7 +21,7 @@ struct Config {
   const Family* family = nullptr;
   std::string architecture;
   std::string adapter;                       // the one that is added to the weights, or ""
-  std::string custom_name;                   // config.json's own name for it, or ""
+  std::string custom_name;                   // config.json's own name for the architecture, or ""
   std::vector<const HeadRow*> heads_on_top;  // at most one for sequences and one for tokens
   // Prefixes of the names of tensors that checkpoints of this architecture often contain but the
   // architecture does not use.
@@ -69,7 +69,7 @@ struct Config {
   int types = 0;           // 0: there are no token type embeddings
   int positions = 0;       // the maximal number of tokens in an input
   int first_position = 0;  // the row of the position table for the first token
-  int padding = -1;        // the token id that gets the row before it; -1: none
+  int padding = -1;        // the token id that gets row first_position - 1; -1: none
   int tasks = 0;           // kinds of tasks with an embedding; all inputs are of the first
   PositionType position_type = PositionType::absolute;
   bool sinusoidal = false;  // position embeddings may be computed instead of stored
@@ -86,11 +86,11 @@ struct Config {
     return first_decoder_layer > 0 && layer >= first_decoder_layer;
   }
   float norm_epsilon = 0;
-  bool is_rms_norm = false;  // norms keep the mean
+  bool is_rms_norm = false;  // norms do not subtract the mean
   bool normalises = true;    // if not, norms only scale and shift
   float gain_offset = 0;     // added to the norms' stored weights
   float embedding_scale = 1;
-  int dropped_token = -1;     // has no embedding, for which the other tokens' make up; -1: none
+  int dropped_token = -1;     // its embedding is 0, and the others are rescaled; -1: none
   float attention_scale = 0;  // of the scores; 0: 1 / sqrt D
   float branch_scale = 1;     // of what attention and the feed-forward network add
   engine::Activation activation = engine::Activation::gelu;
@@ -131,7 +131,7 @@ struct Config {
     int64_t buckets = 0, most = 0;       // in each direction
   } distances;
   // Unless other files say otherwise, embeddings are the first token's state, and similarity their
-  // product.
+  // dot product.
   bool embeds_first = false;
   // An embedding is one token's state: the first one's, or that of the first with the id `end`, or
   // if that is -1, of the first with the highest id. If `columns` is not 0, Family::text_projection

@@ -108,7 +108,7 @@ void add_adapted(const StoredTensor& tensor, Replacements& to) {
   to[tensor.name] = {{tensor.name, "F32", tensor.shape, bytes_of(floats)}};
 }
 
-// Of all layers, some of which share a name.
+// The products of all layers by their tensors' names, which some layers share.
 std::map<std::vector<std::string>, std::vector<const engine::Linear*>> dense_layers(
     const Encoder& encoder) {
   std::map<std::vector<std::string>, std::vector<const engine::Linear*>> all;

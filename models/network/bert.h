@@ -38,7 +38,7 @@ struct Workspace {
   engine::Buffer normed;         // [T, H]: what a norm before or after a product writes
   engine::Buffer kept;           // [T, H]: embeddings or the encoder's output, for later layers
   engine::Buffer routed;         // [3 T, H]: the sums, inputs and outputs of experts
-  engine::Buffer narrowed;       // [2 T, N]: what a bottleneck passes on
+  engine::Buffer narrowed;       // [2 T, N], N here a bottleneck's width: what it passes on
   engine::Buffer scratch;        // for one call into the engine
   engine::Buffer probabilities;  // of attention, [A, S, S] for each sequence, if asked for
   engine::Buffer rows;           // [N, H]: what a head reads
@@ -90,8 +90,8 @@ struct Positions {
   const engine::RelativeBias* bias = nullptr;     // added to the scores by distance
   std::optional<engine::RelativeKeys> keys = {};  // by distance, multiplied with queries and keys
   std::optional<engine::Disentangled> disentangled = {};
-  bool uses_keys = false, uses_queries = false;  // which terms it has
-  engine::ConstTensor distances = {};            // [2 span, H], from which it is made
+  bool uses_keys = false, uses_queries = false;  // which terms that has
+  engine::ConstTensor distances = {};            // [2 span, H], from which its tables are made
   std::optional<engine::Linear> distance_keys = {},
                                 distance_queries = {};  // unless shared with qkv
   const engine::Rotary* rotary = nullptr;               // rotates queries and keys

@@ -24,7 +24,7 @@ constexpr std::string_view kStart = "base_model.model.";  // of PEFT's tensors' 
 // Ends the name of embeddings that PEFT stores beside what it adds to them.
 constexpr std::string_view kBaseLayer = ".base_layer.weight";
 
-// The two factors of what is added to a weight, as stored in their file.
+// One of the two factors of what is added to a weight, as stored in its file.
 struct Factor {
   const WeightFile* file = nullptr;
   const StoredTensor* tensor = nullptr;

@@ -12,9 +12,9 @@
 namespace bert::tokenizer {
 
 // The pairs of neighbouring scalars between which a merge can join two tokens. Most pairs are not
-// among them, so words can be cut there. As every scalar of a text asks, letters have a matrix,
-// whose parts for one script are small, and all else a Bloom filter, which takes about one pair in
-// 250 for a joint that is not one.
+// among them, so words can be cut there. It is asked for every scalar of a text, so letters have a
+// matrix of bits, whose parts for one script are small, and all else has a Bloom filter with about
+// one false positive in 250.
 class ScalarJoints {
  public:
   using Pair = std::pair<char32_t, char32_t>;

@@ -102,7 +102,7 @@ class MecabDictionary {
     return kinds_[c < 0xFFFF ? c : 0];
   }
   CharacterKind space() const { return space_; }
-  // The costs of what may stand before a word, by what that is as seen from its right.
+  // A word's connection costs, by the right class of the word before it.
   std::span<const int16_t> costs_before(const MecabWord& word) const {
     return costs_.subspan(size_t{word.left} * words_.left_classes(), words_.left_classes());
   }

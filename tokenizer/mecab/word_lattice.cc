@@ -60,7 +60,7 @@ void WordLattice::add_unknown(size_t begin, CharacterKind kind, size_t size) {
   if (candidates_.empty()) add({begin, end}, words);
 }
 
-// Everything that may follow what ends at a position.
+// Finds every word that may follow a word that ends at `at`.
 void WordLattice::add_candidates(size_t at) {
   candidates_.clear();
   const size_t begin = skip_kind(at, dictionary_.space(), kAny);
@@ -107,8 +107,8 @@ void WordLattice::connect(size_t at) {
   }
 }
 
-// Drops the nodes that are on no way to a position from `at` on: of a long text, all but one way to
-// shortly before it.
+// Drops the nodes that are on no best path to a position from `at` on: in a long text, all but one
+// path, up to shortly before `at`.
 void WordLattice::forget(size_t at) {
   places_.assign(nodes_.size(), kNoNode);
   for (size_t i = nodes_.size(); i-- > 0;) {

@@ -26,8 +26,8 @@ class WordLattice {
 
  private:
   struct Node {
-    int64_t cost;       // of the best way from the beginning of the text to its end
-    uint32_t previous;  // the node before it on that way
+    int64_t cost;       // of the best path from the text's beginning to this word's end
+    uint32_t previous;  // the node before it on that path
     uint32_t next_end;  // another node that ends where this one does
     Span span;
     MecabWord word;
@@ -51,7 +51,7 @@ class WordLattice {
 
   const MecabDictionary& dictionary_;
   std::string_view text_;
-  std::vector<Node> nodes_;       // each after the one before it on its way
+  std::vector<Node> nodes_;       // each after its predecessor
   std::vector<uint32_t> places_;  // of nodes, where they move
   std::vector<Node> candidates_;  // that begin at one position
   std::vector<Before> before_;    // what ends there

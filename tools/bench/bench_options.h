@@ -19,7 +19,7 @@ struct BenchOptions {
   std::vector<std::string> shapes;
   std::vector<bert::Precision> precisions = {bert::Precision::automatic};
   std::vector<int> threads = {0};
-  bert::Options load;  // but for these two
+  bert::Options load;  // except precision and threads
   int runs = 7;
   bool profile = false, json = false, compare = false;
   std::string html, baseline;  // files; "": none

@@ -34,7 +34,7 @@ std::string model_name(const bert::Info& info) {
                      info.heads, info.intermediate, info.vocabulary);
 }
 
-// Of milliseconds: what is beyond these cannot be divided by another.
+// Whether it is a number of milliseconds; the limits keep quotients of two finite.
 bool is_time(const ordered_json& value) {
   return value.is_number() && value.get<double>() > 1e-9 && value.get<double>() < 1e15;
 }
@@ -75,7 +75,7 @@ bool has_interval(const ordered_json& row) {
          (!row.contains("runs") || row["runs"] >= kFewestRuns);
 }
 
-// How far the logarithm of a median may lie from that of another, from those of each.
+// The error of the logarithm of two medians' quotient, from each median's error as a ratio.
 double joined(double a, double b) { return std::hypot(std::log(a), std::log(b)); }
 
 // Of the medians' ratio, less 1.

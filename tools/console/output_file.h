@@ -21,7 +21,7 @@ class ClosedPipe : public OutputError {
   ClosedPipe() : OutputError("the output pipe is closed") {}
 };
 
-// What a link leads to is replaced, not the link, even if nothing is there yet.
+// Where a path's symbolic links end, even at nothing: a link's target is replaced, not the link.
 std::string end_of_links(std::filesystem::path path);
 
 // Throws if `path` is there, in the model's directory or a folder of it, unless its name is one of

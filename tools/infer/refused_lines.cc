@@ -9,7 +9,7 @@
 
 namespace bert::tools {
 
-// An id that is not in the vocabulary, ...: by halving.
+// Finds an input that the library refuses, such as one with an unknown id, by halving.
 void Session::find_bad_input(const Window& window, size_t first, size_t count,
                              const bert::Error& error) {
   if (const size_t half = count / 2; half > 0) {

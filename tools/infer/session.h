@@ -12,7 +12,7 @@
 
 namespace bert::tools {
 
-// Has windows answered and written, in their order, and counts what was.
+// Computes and writes the answers to windows, in order, and counts them.
 class Session {
  public:
   // input_name names a bad line's file; empty for the texts of the command line.

@@ -68,7 +68,7 @@ def splade(logits: np.ndarray, starts: np.ndarray, settings: dict) -> np.ndarray
 
 def token_weights(path: Path, states: np.ndarray, stages: Stages, vocabulary: int,
                   ignored: list[int]) -> np.ndarray:
-    """Of each id the greatest weight of a token that has it."""
+    """[N, V]: for each id, the greatest weight of a token with that id."""
     weight, bias = read_linear(path)
     each = np.maximum(states @ weight[0] + bias[0], 0)
     rows = np.zeros((len(stages["starts"]) - 1, vocabulary))

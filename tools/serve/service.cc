@@ -17,9 +17,9 @@
 namespace bert::tools::serve {
 namespace {
 
-// From so many bytes on, a body is parsed and tokenised where it does not hold up others, and one
-// whose route puts a text together with each of others from fewer on. An answer of so many inputs
-// or numbers is spelt there.
+// From kLongBody bytes on, a body is parsed and tokenised on the threads for long work, and from
+// kLongPairs on if its route pairs one text with each of others. Answers to kLongAnswer inputs,
+// or of kManyNumbers numbers, are written there too.
 constexpr size_t kLongBody = 65536, kLongPairs = 4096;
 constexpr int64_t kLongAnswer = 64, kManyNumbers = 65536;
 

@@ -33,7 +33,7 @@ dnnl::engine& onednn_cpu() {
 std::shared_mutex& generated_mutex() {
   static std::shared_mutex& mutex = *[] {
     pthread_atfork([] { generated_mutex().lock(); }, [] { generated_mutex().unlock(); },
-                   // glibc lets only the thread that locked it unlock it, by its id, which is new.
+                   // The thread's id is new in the child, and glibc unlocks only for the old one.
                    [] { new (&generated_mutex()) std::shared_mutex; });
     return new std::shared_mutex;
   }();

@@ -14,8 +14,8 @@ namespace bert::engine {
 
 dnnl::engine& onednn_cpu();
 
-// Locked, shared, to look up what oneDNN has generated, and to generate more; and by whoever forks:
-// in the child, no thread that is no longer there holds this or a lock of oneDNN's own.
+// Held shared to look up kernels that oneDNN has generated; exclusively to generate more and while
+// forking, so that no thread that the child lacks holds this or a lock of oneDNN's own.
 std::shared_mutex& generated_mutex();
 
 // Instruction sets that oneDNN may use here: those of the processor, up to ONEDNN_MAX_CPU_ISA. Each

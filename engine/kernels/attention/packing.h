@@ -26,7 +26,7 @@ constexpr int64_t words_of(int64_t floats) {
   return round_up((floats + Kind::kFloatsPerWord - 1) / Kind::kFloatsPerWord, kWordStep<Kind>);
 }
 
-// Prefetching by hand: rows lie too far apart for the processor's own.
+// Software prefetching: rows lie too far apart for the hardware prefetcher.
 constexpr int64_t kRowsAhead = 8;
 inline void prefetch(const float* row, int64_t width) {
   for (int64_t d = 0; d < width; d += 16) __builtin_prefetch(row + d);

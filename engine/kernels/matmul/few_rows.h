@@ -16,7 +16,7 @@ constexpr int kHalf = kVectors / 2;
 constexpr int kMaxHalfTileRows = 12, kMinHalfTileRows = kMaxHalfTileRows / 2;
 // From one row more than an ordinary tile has to two half tiles.
 constexpr int kMinFewRows = kRows + 1, kMaxFewRows = 2 * kMaxHalfTileRows;
-// How many rows of the panel ahead lines are prefetched into the first and the second level.
+// How many panel rows ahead lines are prefetched into the first- and the second-level cache.
 constexpr int64_t kRowsAheadL1 = 48, kRowsAheadL2 = 4 * kSumBlock;
 
 // Half a tile: sums [R, kPanel / 2] of R rows from `first` on. With each row of the panel it

@@ -27,7 +27,7 @@ std::vector<int> read_layers(const int32_t* layers, size_t count);
 std::span<const int32_t> read_ids(const int32_t* ids, size_t count);
 std::span<const float> read_floats(const float* values, size_t count, std::string_view name);
 
-// The value of this name.
+// The value of this name. Throws InvalidArgument if there is none.
 template <typename Values>
 const auto& find_by_name(const Values& values, const char* name, std::string_view where) {
   const auto found = values.find(&required(name, "name"));

@@ -14,7 +14,7 @@
 #include "models/bert_infer.h"
 #include "models/c_api/bert_infer_c.h"
 
-// Shared pointers, as they remember how to destroy what they own, whatever its type.
+// Owns an answer's arrays: shared pointers remember how to destroy values of any type.
 struct bert_result {
   // Moves a value here; what it holds in turn does not move.
   template <typename Value>
@@ -56,7 +56,7 @@ T& required(T* argument, std::string_view name) {
 
 inline bert_text view(const std::string& text) { return {text.c_str(), text.size()}; }
 
-// Calls body with the owner of the answer, of which body returns the array.
+// Calls body(owner), which returns the answer's array, and gives both to the caller.
 template <typename View, typename Body>
 bert_status answer(bert_result** result, const View** views, const Body& body) noexcept {
   if (result != nullptr) *result = nullptr;

@@ -23,8 +23,8 @@ struct SpanSettings {
   int64_t widest = 0;             // K, the most words of a span
   int64_t lstm_layers = 0;        // over the words' states
   std::string marker, separator;  // the tokens before each label and after the last
-  // -1: the tokenizer's own id, or where it has none, the second of three after all others, of
-  // which the separator's is the third.
+  // -1: the tokenizer's own id or, if it has none, the vocabulary's size + 1; the separator's is
+  // then the size + 2, as GLiNER adds a third token, [FLERT], before them.
   int32_t marker_id = -1;
   bool by_word = false;      // the head judges words, not spans
   bool reads_marker = true;  // a label's state is its marker's, not the next token's

@@ -89,11 +89,11 @@ struct DecoderNames {
 
 // What a head reads from the last hidden state.
 enum class ReadBy {
-  pooler,
-  first,
-  every,
+  pooler,              // the pooler's output
+  first,               // the first token's state
+  every,               // every token's state
   classifier_pooling,  // depends on the setting: see Config::ClassifierPooling
-};                     // the pooler's output; the first token's or every token's state
+};
 
 enum class HeadKind {
   classification,
@@ -136,10 +136,10 @@ struct Default {
 
 struct Family {
   const char* model_type;             // in config.json
-  const char* classes;                // what its architectures' names begin with,
-  const char* base = "Model";         // and what follows in that of the encoder alone
-  const char* other_base = "";        // or in that of a class whose head is not evaluated,
-  const char* other_class = "";       // which may also be called this
+  const char* classes;                // what its architectures' names begin with
+  const char* base = "Model";         // what follows in the name of the encoder alone
+  const char* other_base = "";        // what follows for a class whose head is not evaluated
+  const char* other_class = "";       // that class's whole name, if it is another
   const char* prefix;                 // of the encoder's tensors, if there is a head
   const char* published_prefix = "";  // used by published code instead of transformers' prefix
   SettingNames settings;

@@ -34,8 +34,8 @@ struct DenseNames {
 engine::Linear read_linear(Checkpoint& checkpoint, const DenseNames& dense,
                            engine::Activation activation, const engine::Product& product,
                            engine::Team& team);
-// A layer's queries, keys and values side by side, from three tensors or one. Queries and keys
-// whose neighbours are rotated together are sorted, so that those of two halves are.
+// A layer's queries, keys and values side by side, from three tensors or one. Where rotary pairs
+// are neighbouring columns, queries' and keys' are sorted so that pairs are half a head apart.
 engine::Linear read_qkv(Checkpoint& checkpoint, const std::string& layer, const LayerNames& names,
                         const Config& config, const Config::HeadShape& heads,
                         const engine::Product& product, engine::Team& team);
@@ -63,7 +63,7 @@ std::optional<engine::RelativeKeys> read_relative_keys(Checkpoint& checkpoint,
                                                        const std::string& layer,
                                                        const Config& config, engine::Team& team);
 
-// Those of rotary positions [D / 2]: as computed, or ESM's own, which may have been rounded.
+// The frequencies of rotary positions, [D / 2]: `computed`, or ESM's stored ones, perhaps rounded.
 std::vector<float> read_frequencies(Checkpoint& checkpoint, const Config& config,
                                     const std::vector<float>& computed);
 

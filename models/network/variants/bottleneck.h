@@ -23,7 +23,7 @@ struct Bottleneck {
              const engine::Product& product, engine::Team& team);
 
   std::vector<DenseLayer> dense_layers(const std::string& layer, const std::string& value) const;
-  // The others are the layer's own products.
+  // Sets which product each one prefetches; the arguments are the layer's own products.
   void prefetch_in_turn(engine::Linear& query_key, engine::Linear& attention_output,
                         engine::Linear& last_intermediate, engine::Linear& last_output);
 

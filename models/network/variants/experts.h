@@ -74,7 +74,7 @@ class Experts {
   engine::Buffer bias_;  // [H]
   int64_t chosen_;
   bool among_chosen_;
-  float limit_, most_;  // of what a gate's product and its activation give
+  float limit_, most_;  // bounds of `up`, and of the gate's activation
 };
 
 }  // namespace bert::models

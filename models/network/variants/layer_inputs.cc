@@ -24,7 +24,7 @@ DenseNames projection_names(size_t number, const Config& config) {
           .count = config.layer_inputs};
 }
 
-// Of what the model divides by the root of the hidden size first, which only epsilon notices.
+// The model first divides the norm's input by sqrt(H), which only changes the effect of epsilon.
 engine::Norm projection_norm(Checkpoint& checkpoint, const Config& config) {
   engine::Norm norm =
       read_norm(checkpoint, "ple.per_layer_projection_norm", config.layer_inputs, config);

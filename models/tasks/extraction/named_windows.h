@@ -22,7 +22,7 @@ struct NamedLabels {
               std::span<const std::string> labels);
 
   std::vector<int32_t> before, after;  // ids
-  std::vector<int32_t> tokens;         // [C], of `before`: whose states are the labels'
+  std::vector<int32_t> tokens;         // [C], of `before`: where each label's state is read
 };
 
 // A text's words after the labels, or some of them if they do not fit.

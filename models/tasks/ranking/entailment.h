@@ -19,7 +19,7 @@ std::optional<int> find_entailment(const Info& info);
 // Replaces {} by the label. Throws Error unless there is exactly one {}, and no other brace.
 std::string hypothesis(const std::string& form, const std::string& label);
 
-// Of rows [first, first + count) of logits [N, C], one for each label. each: by itself.
+// Scores of rows [first, first + count) of logits [N, C], one per label. each: judged by itself.
 std::vector<float> entailment_scores(const Output& logits, int64_t first, int64_t count,
                                      int entailment, bool each);
 

@@ -24,8 +24,8 @@ struct BytePairOptions {
   bool fuse_unknown = false;
   bool byte_fallback = false;  // unknown characters become "<0xE2>", a token per byte
   bool ignore_merges = false;  // a word that is a token is that token
-  // As in Python's tokenizers, not the leftmost of the neighbours with the lowest rank is joined
-  // before others are looked for, but all of them.
+  // As in transformers' Python tokenizers, all neighbours with the lowest rank are joined before
+  // others are looked for, not only the leftmost.
   bool at_once = false;
   std::string merges_name = "model.merges";  // where they are, for error messages
 };

@@ -28,7 +28,7 @@ constexpr std::array<Category, 30> kCategories = {{
     {"zp", "paragraphseparator"}, {"cc", "control"},          {"cf", "format"},
     {"cs", "surrogate"},          {"co", "privateuse"},       {"cn", "unassigned"},
 }};
-// Those that take in all categories whose codes begin with a letter.
+// Groups of all categories whose codes begin with the same letter.
 constexpr std::array<Category, 7> kCategoryGroups = {{
     {"l", "letter"},
     {"m", "mark"},

@@ -37,7 +37,7 @@ class AnswerWriter {
   // After a write that failed: finishes with the answers that reached the file, or fewer if there
   // is no room for its end. Returns how many.
   virtual int64_t finish_cut();
-  // What OutputFile calls so, of all files that the answers are in.
+  // As OutputFile's functions of these names, for all files that hold the answers.
   virtual void close() { file_.close(); }
   virtual std::string keep_partial() { return file_.keep_partial(); }
   virtual void discard() { file_.discard(); }
@@ -53,7 +53,7 @@ class AnswerWriter {
   const int64_t headers_;  // appended before the answers, of which each is appended at once
 };
 
-// Of .npy files.
+// The bytes of a .npy file's header, and of each of its rows.
 constexpr int64_t kNpyHeader = 128;
 int64_t npy_row_bytes(Task task, const bert::Info& info);
 

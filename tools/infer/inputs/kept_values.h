@@ -9,12 +9,12 @@
 
 namespace bert::tools {
 
-// Writes the values of some keys of a line down again while they are parsed, as members of a JSON
-// object: numbers, which must be within the range of a double, as they are spelled, and all in the
-// spacing of the answers.
+// Copies the values of some keys of a line while it is parsed, as members of a JSON object:
+// numbers, which must be within the range of a double, as they are spelled, and all in the spacing
+// of the answers.
 class KeptValues {
  public:
-  bool open() const { return open_; }  // a value is being taken down
+  bool open() const { return open_; }  // a value is being copied
   std::string take() { return std::move(text_); }
 
   void begin(std::string_view key) {
@@ -61,8 +61,7 @@ class KeptValues {
   std::string text_;
   int64_t depth_ = 0;
   bool open_ = false;
-  bool begins_ =
-      true;  // nothing stands before the next value that it would have to be separated from
+  bool begins_ = true;  // the next value needs no comma before it
 };
 
 }  // namespace bert::tools

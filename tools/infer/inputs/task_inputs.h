@@ -72,7 +72,7 @@ class InputMaker {
   void add_other_texts(std::span<bert::Input> texts, Window& window) const;
   Window many_from_arguments() const;  // a text and its choices, or texts
   Window texts_from_arguments() const;
-  Window of_other(bert::Input text) const;  // than a sequence's
+  Window of_other(bert::Input text) const;  // for kinds other than sequence
   std::vector<bert::Encoding> encode(std::span<const bert::Input> texts) const;
 
   const InferOptions& options_;

@@ -40,8 +40,8 @@ struct InferOptions {
   std::vector<std::string> labels;         // zero_shot, tag
   bert::ZeroShotOptions zero_shot;
   std::string query;                             // rank
-  std::string corpus;                            // search: a file of texts,
-  bool corpus_is_vectors = false;                // or of vectors
+  std::string corpus;                            // search: a file of texts
+  bool corpus_is_vectors = false;                // it has vectors, not texts
   InputFormat corpus_format = InputFormat::tsv;  // by its ending
   bool reads_corpus = false;                     // these are for its lines, which keep nothing
   std::vector<std::string> special_options;      // given options that not every task takes

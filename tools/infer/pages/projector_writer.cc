@@ -93,7 +93,7 @@ class ProjectorWriter final : public AnswerWriter {
     }
     metadata_.append(fields + '\n');
     file_.append(line + '\n');
-    // So that a full disk leaves each vector's, or little of them to write.
+    // In step with the vectors: on a full disk, little of their metadata is still to be written.
     if (file_.is_flushed()) metadata_.flush();
     ++count_;
     if (shown_.rows < kMostShown) show(input, vector);

@@ -10,8 +10,8 @@
 
 Model and Tokenizer are the C++ library's own functions. Letters in shapes: N inputs, S tokens of one
 input (special tokens included), H hidden size, A attention heads, L layers, C labels. What the
-library refuses is an Error of one sentence; arguments that make no sense are a TypeError or a
-ValueError. Results are the same bits as the program bert-infer's, whatever else is in a call.
+library refuses raises an Error of one sentence; arguments that make no sense raise a TypeError or a
+ValueError. Results are bit-for-bit those of the program bert-infer, whatever else is in a call.
 """
 from bert_infer._core import Encoding, Error, demo_model, version
 from bert_infer.cross_encoder import CrossEncoder

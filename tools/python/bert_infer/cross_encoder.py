@@ -22,7 +22,7 @@ from bert_infer.prompted_model import (
 
 
 def softmax(logits: Matrix) -> Matrix:
-    """Of each row."""
+    """The softmax of each row."""
     powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 
@@ -32,7 +32,7 @@ def sigmoid(logits: Matrix) -> Matrix:
 
 
 def activated(activation: Callable[[Any], Any], logits: Matrix) -> Any:
-    """By a function of a NumPy array, or one of those who have torch anyway."""
+    """activation(logits) as a NumPy array; torch's functions and modules get a tensor."""
     torch = sys.modules.get("torch")
     is_torch = (getattr(activation, "__module__", None) or "").partition(".")[0] == "torch"
     if torch is not None and (is_torch or isinstance(activation, torch.nn.Module)):
@@ -55,7 +55,7 @@ class CrossEncoder(PromptedModel):
 
     model_name_or_path  as in SentenceTransformer; a NAME alone is looked for among cross-encoder's
     max_length          truncates pairs to this many tokens; it can be set later too
-    activation_fn       what makes scores of logits [N, C], where a call names none: a function of a
+    activation_fn       turns logits [N, C] into scores, where a call names no other: a function of a
                         NumPy array, or one of torch's. By default what the directory names, else a
                         sigmoid for one label and the logits for several
     prompts, default_prompt_name, revision  as in SentenceTransformer

@@ -10,9 +10,9 @@ from bert_infer.workers import Job
 
 def encode(data: Any, model: str, column: str = "text", to: str = "embedding",
            options: dict[str, Any] | None = None, **settings: Any) -> Any:
-    """Of a bag of texts, a bag of its embeddings, arrays [E] float32; of a dask.dataframe, the same with
-    the embeddings of `column` as another column of such arrays. Nothing is computed yet. A partition is
-    one call; there must be no null among its texts. The column is one of objects:
+    """For a bag of texts, a bag of their embeddings, arrays [E] float32; for a dask.dataframe, the same
+    frame with such arrays for `column` as another column. Nothing is computed yet. A partition is one
+    call; there must be no null among its texts. The new column has the dtype object:
     to_parquet(path, schema={"embedding": pyarrow.list_(pyarrow.float32())}) saves it.
 
     model     a directory or name, the same on every worker
@@ -24,8 +24,8 @@ def encode(data: Any, model: str, column: str = "text", to: str = "embedding",
 
 def predict(data: Any, model: str, columns: Sequence[str] = ("first", "second"), to: str = "scores",
             options: dict[str, Any] | None = None, **settings: Any) -> Any:
-    """Of a bag of pairs of texts, a bag of their scores, arrays [C]; of a dask.dataframe, the same
-    with the scores of two columns as another column. Otherwise as encode().
+    """For a bag of pairs of texts, a bag of their scores, arrays [C]; for a dask.dataframe, the same
+    frame with the scores of two columns as another column. Otherwise as encode().
 
     options   of CrossEncoder
     settings  of CrossEncoder.predict

@@ -52,7 +52,7 @@ def find_model(name: Path) -> str:
 
 
 def at_revision(name: Path, revision: str | None) -> Path:
-    """What find_model takes for transformers' arguments: directories have no revisions."""
+    """NAME@REVISION, as find_model takes it; a directory has no revisions and stays as it is."""
     if revision is None or os.path.isdir(name):
         return name
     return f"{os.fspath(name)}@{revision}"
@@ -66,7 +66,7 @@ def max_sim(query: ArrayLike, document: ArrayLike) -> float:
 
 
 def whole(name: str, value: Any) -> int:
-    """An argument for the library. The binding's own error would quote all the inputs beside it."""
+    """The argument as an int. The binding's own error would quote all the inputs beside it."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -168,7 +168,7 @@ class Tokenizer:
 
     @property
     def mask_id(self) -> int:
-        """-1 if there is no mask token."""
+        """The mask token's id; -1 if there is none."""
         return self._core.mask_id
 
     @property
@@ -178,9 +178,9 @@ class Tokenizer:
 
 
 class Model:
-    """A loaded model. It never changes, so many threads may use it at once, and the GIL is free
-    while it computes. A pickle holds its directory and options, from which it is loaded again. What
-    it is loaded from is a directory, or ORG/NAME as find_model takes it.
+    """A loaded model. It never changes, so many threads may use it at once, and the GIL is
+    released while it computes. A pickle holds its directory and options, from which it is loaded
+    again. `directory` may also be ORG/NAME, as find_model takes it.
 
     Inputs are texts, pairs of texts, or encodings (from `tokenize`, or made of ids). An input gives
     the same bits regardless of what else is in the call, of the batch size and of the number of
@@ -220,7 +220,7 @@ class Model:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The model's, with its limit of tokens and its prompt."""
+        """The model's tokenizer, with its max_length and prompt."""
         return Tokenizer._of(self)
 
     def tokenize(self, inputs: Iterable[Text], role: str | None = None) -> list[Encoding]:
@@ -261,8 +261,8 @@ class Model:
 
     def multi_vector(self, inputs: Iterable[Text | Encoding], role: str) -> list[Matrix]:
         """Vectors of the tokens, [N] of [tokens, info.token_vector], of ColBERT models and BGE-M3.
-        role: "query" or "document", which are marked, filled up and left out differently. Encodings
-        are used as they are: `tokenize` with the role adds what belongs to it."""
+        role: "query" or "document"; each has its own marker, padding and skipped tokens. Encodings
+        are used as they are: `tokenize` with the role adds its marker and padding."""
         return self._core.multi_vector(inputs, word("role", role))
 
     def fill_mask(self, inputs: Iterable[Text | Encoding], k: int = 5) -> list[list[results.Blank]]:
@@ -274,9 +274,9 @@ class Model:
             labels: Iterable[str] = (), threshold: float = 0.5, nested: bool = False,
             multi_label: bool = False) -> list[results.Tags]:
         """The labelled words and entities of each input, [N]. aggregation: "none", "simple", "first",
-        "average" or "max", as in Hugging Face's pipeline, or "auto": "first", or of labels B-, I-, E-
-        and S-KIND the most probable spans. A text that does not fit is read in windows that overlap by
-        `stride` tokens. A GLiNER finds the entities of `labels` with a probability
+        "average" or "max", as in Hugging Face's pipeline, or "auto": "first", or for BIOES labels (B-,
+        I-, E- and S-KIND) the most probable spans. A text that does not fit is read in windows that
+        overlap by `stride` tokens. A GLiNER finds the entities of `labels` with a probability
         greater than `threshold`; nested: one may lie within another; multi_label: the same words may
         have several labels."""
         return [results.tags(found) for found in self._core.tag(
@@ -292,9 +292,9 @@ class Model:
 
     def zero_shot(self, texts: Iterable[str], hypotheses: Iterable[str],
                   multi_label: bool = False) -> list[tuple[Matrix, list[int]]]:
-        """How probable it is that each text entails each of the sentences, [N] of [hypotheses], and
-        the indices of these, the most probable first. multi_label: each by itself, otherwise they
-        exclude each other. Needs a model of entailment."""
+        """For each text, [N]: the probabilities [hypotheses] that it entails each hypothesis, and their
+        indices, the most probable first. multi_label: judges each hypothesis by itself; otherwise
+        they exclude each other. Needs an entailment (NLI) model."""
         return self._core.zero_shot(texts, hypotheses, "{}", bool(multi_label))
 
     def choose(self, inputs: Iterable[tuple[str, Sequence[str]]]) -> list[results.Choice]:

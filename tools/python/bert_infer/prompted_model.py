@@ -17,13 +17,13 @@ from bert_infer.model import Model, Path, Text, Tokenizer, at_revision, find_mod
 
 SETTINGS = "config_sentence_transformers.json"
 # Between calls of the model, Ctrl-C and the progress bar get their turn. The engine makes its own
-# batches, by tokens: a call has at most so many texts for each of batch_size, and so many batches
-# for each worker.
+# batches, by tokens: a call has at most batch_size times TEXTS_PER_CALL texts, and about
+# BATCHES_PER_CALL batches for each worker.
 TEXTS_PER_CALL, BATCHES_PER_CALL = 64, 4
 # Arguments of sentence-transformers and transformers that make no difference: nothing is
 # downloaded, and no code is run but the library's own.
 WITHOUT_EFFECT = {"local_files_only", "token", "trust_remote_code"}
-# Those of which only the default has a meaning here.
+# Arguments that are accepted only if they are None or empty.
 ONLY_NONE = {"cache_folder", "config_kwargs", "model_kwargs", "processor_kwargs", "tokenizer_kwargs"}
 
 
@@ -42,8 +42,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def renamed(**names: str | None) -> Callable[[Function], Function]:
-    """Lets a function take arguments by the older names that sentence-transformers still takes; those of
-    None have no effect."""
+    """Lets a function take arguments by the older names that sentence-transformers still takes; a name
+    that stands for None has no effect."""
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
         def call(*arguments: Any, **named: Any) -> Any:
@@ -61,7 +61,7 @@ def renamed(**names: str | None) -> Callable[[Function], Function]:
 
 
 def refuse_table(inputs: Any) -> None:
-    """A pandas.DataFrame or a mapping, whose items are the names of its columns."""
+    """Refuses a pandas.DataFrame or a mapping: iterated, they give the names of their columns."""
     if isinstance(inputs, Mapping) or hasattr(inputs, "columns"):
         raise TypeError(f"inputs: found {type(inputs).__name__}, expected a list, as one of its columns")
 
@@ -78,7 +78,7 @@ def listed(inputs: Any, kind: str) -> list[Any]:
 
 
 def read_json(directory: str, name: str) -> dict[str, Any]:
-    """Of a file of the model's directory that may be missing."""
+    """The object in a file of the model's directory; {} if the file is missing."""
     try:
         with open(os.path.join(directory, name), encoding="utf-8") as file:
             read: dict[str, Any] = json.load(file)
@@ -91,7 +91,7 @@ class PromptedModel:
     """A model with the prompts of its config_sentence_transformers.json."""
     default_prompts: ClassVar[dict[str, str]] = {}
     organization: ClassVar[str] = ""
-    """Whose a model is if its name names none."""
+    """The organization to look for a model in if its name has none."""
 
     def __init__(self, name: Path, prompts: dict[str, str] | None, default_prompt_name: str | None,
                  max_length: int | None, revision: str | None = None, **options: Any) -> None:
@@ -193,7 +193,7 @@ def calls_of(encodings: Iterable[Encoding], most_tokens: int) -> Iterator[list[E
 
 
 def counted_from(start: int, error: Exception) -> Exception:
-    """The error of a part of the inputs, which names one: counted from the part's first."""
+    """An error about one input of the part from `start` on, renumbered to count from the first."""
     message, found = re.subn(r"^(inputs\[|texts\[|input )(\d+)",
                              lambda found: f"{found[1]}{start + int(found[2])}", str(error))
     return type(error)(message) if found else error

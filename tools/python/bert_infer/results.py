@@ -64,7 +64,7 @@ class Tags(NamedTuple):
 
 
 class AnswerSpan(NamedTuple):
-    """A part of the second text that answers the first."""
+    """A part of the second text that answers the first, [begin, end) in its characters."""
     begin: int
     end: int
     string: str
@@ -72,13 +72,13 @@ class AnswerSpan(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The part of the second text that answers the first best."""
+    """The part of the second text that answers the first best, [begin, end) in its characters."""
     begin: int
     end: int
     string: str
     score: float
     no_answer: float
-    """The probability that there is none."""
+    """The score of there being none: that of [CLS], the least over all windows."""
     windows: int
     tokens: int
     """In all windows."""
@@ -88,7 +88,7 @@ class Answer(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """The choice that goes best with a text."""
+    """The choice that goes best with a text; logits and probabilities: [choices]."""
     index: int
     logits: NDArray[np.float32]
     probabilities: NDArray[np.float32]

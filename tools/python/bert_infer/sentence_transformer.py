@@ -35,7 +35,7 @@ class SentenceTransformer(PromptedModel):
 
     model_name_or_path   a model directory, or ORG/NAME in Hugging Face's cache on this machine; a NAME
                          alone is looked for among sentence-transformers' models first
-    prompts              texts to put before inputs, by name; they go before the directory's
+    prompts              texts to put before inputs, by name; they override the directory's
     default_prompt_name  of the prompt to use where a call names none; by default that of the option
                          `prompt`, else the directory's
     similarity_fn_name   "cosine", "dot", "euclidean" or "manhattan", for `similarity`
@@ -96,7 +96,7 @@ class SentenceTransformer(PromptedModel):
                output_value: str = "sentence_embedding", precision: str = "float32",
                convert_to_numpy: bool = True, convert_to_tensor: bool = False, device: Any = None,
                normalize_embeddings: bool = False, truncate_dim: int | None = None) -> Any:
-        """The embeddings of texts, [N, E] float32, or [E] of a single str.
+        """The embeddings of texts, [N, E] float32, or [E] of a single str; E: get_embedding_dimension().
 
         prompt_name, prompt   a text to put before each input, by name or itself
         batch_size            does not change results: the engine makes its own batches
@@ -177,8 +177,8 @@ class SentenceTransformer(PromptedModel):
         return distances
 
     def similarity_pairwise(self, embeddings1: ArrayLike, embeddings2: ArrayLike) -> Matrix:
-        """How similar each of N embeddings is to the one at its place, [N] float32; of two vectors [E],
-        a number."""
+        """How similar each of N embeddings is to the other at the same index, [N] float32; a number for
+        two vectors [E]. One embedding is compared with all N."""
         a, b = self._both(embeddings1, embeddings2)
         if len(a) != len(b) and 1 not in (len(a), len(b)):
             raise ValueError(f"found {len(a)} embeddings and {len(b)}, expected as many")

@@ -33,9 +33,9 @@ def load_once(kind: type[Any], model: str, options: dict[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Job:
-    """The embeddings of the texts of one column, with a SentenceTransformer, or the scores of the pairs
-    of two, with a CrossEncoder, as another column. `options` are those of the class, `settings` those of
-    its encode() or predict()."""
+    """What workers compute, as a new column `to`: embeddings of the texts of one column, with a
+    SentenceTransformer, or scores of the pairs of two, with a CrossEncoder. `options` are for the class,
+    `settings` for its encode() or predict()."""
     kind: type[Any]
     model: str
     columns: tuple[str, ...]
@@ -72,7 +72,7 @@ class Job:
         return self
 
     def check_columns(self, there: Sequence[Any]) -> None:
-        """Of the table that the job is for."""
+        """Fails unless a table has the job's columns, once each, and no column `to`."""
         for column in self.columns:
             if there.count(column) != 1:
                 found = "more than one" if column in there else "no"
@@ -88,7 +88,7 @@ class Job:
         return load_once(self.kind, self.model, self.options)
 
     def answers(self, model: Any, inputs: Sequence[Any]) -> Any:
-        """Of texts, [N, E], or of pairs, [N, C], for one label too, float32."""
+        """Embeddings of texts, [N, E], or scores of pairs, [N, C] even for one label; float32."""
         if self.kind is SentenceTransformer:
             return model.encode(inputs, **self.settings)
         if any(isinstance(item, str) for item in inputs):  # which predict() would take for a pair's
@@ -101,7 +101,7 @@ class Job:
         return scores.reshape(len(inputs), labels).astype(np.float32, copy=False)
 
     def check_texts(self, column: str, values: Sequence[Any]) -> None:
-        """The model's own error would call a pair with a number a tuple."""
+        """Names the column and row of a value that is no text; the model's own error could not."""
         self.check_nulls(column, sum(value is None for value in values), len(values))
         texts = str if len(self.columns) > 1 else (str, list, tuple)  # of one column also pairs
         for row, value in enumerate(values):

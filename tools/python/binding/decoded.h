@@ -24,7 +24,7 @@ inline py::list paths_of(const std::vector<std::string>& paths) {
   return list;
 }
 
-// To be read and printed: "\xff", as in an Error.
+// For people: bytes that are not UTF-8 become "\xff", as in an Error.
 inline py::list notes_of(const std::vector<std::string>& notes) {
   py::list list;
   for (const std::string& note : notes) {

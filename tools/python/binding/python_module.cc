@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // bert_infer._core: the library's functions for the Python package, which wraps them. Results are
-// NumPy arrays and tuples; nothing computes while it holds Python's global lock.
+// NumPy arrays and tuples; the GIL is released while they are computed.
 #include <algorithm>
 #include <memory>
 #include <span>
@@ -26,8 +26,8 @@
 namespace bert::python {
 namespace {
 
-// Lets other threads run Python. At its end, an interpreter that is about to exit ends a daemon
-// thread by unwinding it, which pybind11's guard would not let pass.
+// Releases the GIL. When it is taken again, an interpreter that is exiting ends a daemon thread by
+// unwinding it, which pybind11's guard would not let pass.
 class WithoutGil {
  public:
   WithoutGil() : state_(PyEval_SaveThread()) {}
@@ -54,7 +54,7 @@ py::list encoding_list(std::vector<Encoding>&& encodings) {
   });
 }
 
-// What a call gives for texts or encodings.
+// The result of call(texts) or call(encodings), computed without the GIL.
 template <typename Call>
 auto compute(const py::object& items, const Call& call) {
   const Inputs inputs = read_inputs(items);

@@ -115,8 +115,8 @@ def turned_bert(config: NewerConfig, t: Tensors, ids: np.ndarray, types: np.ndar
 
 
 def experts(t: Tensors, x: np.ndarray, act, p: str, chosen: int) -> np.ndarray:
-    """Of each token, the outputs of the networks that its router scores highest, by these scores, which
-    are a softmax over all of them."""
+    """For each token, the outputs of the networks that the router scores highest, weighted by these
+    scores, which are a softmax over all networks."""
     scores = np.exp(t.linear(x, p + "router.layer"))
     scores /= scores.sum(1, keepdims=True)
     w1, w2 = (np.split(t[p + f"experts.mlp.{name}"], scores.shape[1]) for name in ("w1", "w2"))

@@ -198,8 +198,8 @@ def embedding_gemma2(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> lis
 
 
 def short_convolution(t: Tensors, x: np.ndarray, p: str, before: int) -> np.ndarray:
-    """Of each column's product with a gate, which begins `before` tokens earlier; times another gate. What nobody
-    attends to counts as zeros."""
+    """LFM2's: gates each column, convolves it from `before` tokens earlier on, and gates the result.
+    Tokens that none attends to count as zeros."""
     x = np.where(np.arange(len(x))[:, None] < t.keys, x, 0)
     gate_in, gate_out, values = np.split(t.linear(x, p + "in_proj"), 3, 1)
     taps = t[p + "conv.weight"][:, 0]  # [H, K]
@@ -279,8 +279,8 @@ def neo_bert(config: NewerConfig, t: Tensors, ids: np.ndarray, _) -> list[np.nda
 
 
 def bucket(distance: int) -> int:
-    """Of the query's position less the key's: each direction has 16 of the 32 buckets; from 8 on
-    their widths grow, by a factor of 2 for each two of them."""
+    """distance: the query's position minus the key's. Each direction has 16 of the 32 buckets; from 8 on
+    their widths grow, by a factor of 2 for every two of them."""
     far = abs(distance)
     near = far if far < 8 else min(15, 8 + sum(far * far >= 2**n for n in range(7, 15)))
     return near + (16 if distance < 0 else 0)

@@ -376,8 +376,8 @@ def t5_layer(w, p: str, i: int, shape: list[int], c: dict) -> None:
 
 
 def gains(w, name: str, width: int, c: dict) -> None:
-    """Of a norm without a bias. Gemma stores what they are more than 1, and normalises what is added
-    to the hidden state, which so grows from layer to layer."""
+    """Adds the gains of a norm without a bias. Gemma stores them minus 1, and normalises what is added
+    to the hidden state, which therefore grows from layer to layer."""
     centre = 1
     if c["model_type"] == "gemma3_text":
         centre = -0.6 if "post_" in name else 0

@@ -20,7 +20,7 @@ class Regression {
   // The model must outlive it.
   Regression(const RegressOptions& options, const bert::Model& model);
 
-  // What is called before each input may throw to end it.
+  // Calls before_each() before each input; it may throw to end the run.
   void run(const std::function<void()>& before_each);
 
   const bert::Model& model() const { return model_; }

@@ -18,7 +18,7 @@ struct HttpLimits {
   // Seconds: between requests, for a header, for a body or an answer (of which each 100 kB adds
   // another one), and for the answers that are due when the server stops.
   int idle = 120, header = 10, transfer = 30, drain = 60;
-  // A client is who this header's last element says, where a proxy sets it; "": its address.
+  // The header, set by a proxy, whose last element identifies the client; "": its address does.
   std::string caller_header = "";
 };
 

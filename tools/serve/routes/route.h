@@ -93,7 +93,7 @@ struct FoundRoute {
 // for a model that is not there.
 FoundRoute find_route(std::string_view method, std::string_view path, const ServedModels* models);
 
-// The rooms' parts of the table.
+// The parts of the table, each from the file of its name.
 std::span<const Route> embed_routes();
 std::span<const Route> classify_routes();
 std::span<const Route> multi_vector_routes();

@@ -62,7 +62,7 @@ std::vector<size_t> scalar_bytes(const std::string& text) {
   return bytes;
 }
 
-// -1: none. Files that leave it out mean the one that is usual.
+// The padding token's id, or -1. If the files name none, [PAD] or <pad> is tried.
 int32_t padding_of(const std::string& directory, const bert::Tokenizer& tokenizer) {
   auto named = tokenizer::read_tokenizer_config(directory).special_tokens;
   for (const std::string& token :

@@ -21,7 +21,7 @@ struct Spelled {
   std::optional<int64_t> tokens = std::nullopt;
 };
 
-// What of a request is left to a model, and how the answer is spelt.
+// The part of a request that a model computes, and how its answer is written.
 struct Work {
   using Spell = std::function<Spelled()>;  // may throw what the model or the spelling throws
   using Deliver = std::function<void(Spell)>;

@@ -10,8 +10,8 @@ from bert_infer._core import Encoding, Error
 from bert_infer.model import Model, Text, Tokenizer, whole
 
 # An iterator's inputs are read batch_size at a time (STREAMED by default), or fewer once they have
-# CHARACTERS characters. Lists are answered in parts of both, times the workers, so that Ctrl-C takes
-# effect in between.
+# CHARACTERS characters. Lists are answered in parts of STREAMED inputs or
+# CHARACTERS characters, times the workers, so that Ctrl-C takes effect in between.
 STREAMED, CHARACTERS = 256, 65536
 UNLIMITED = 2**31 - 1
 # transformers' arguments that make no difference to answers here.
@@ -30,8 +30,8 @@ class Pipeline:
     parameters: ClassVar[dict[str, Any]] = {}
     """The arguments that a call takes, and their defaults."""
     none_counts: ClassVar[frozenset[str]] = frozenset()
-    """Those of which None is a value. As one of the others it stands for the default, as in
-    transformers."""
+    """The arguments for which None is a value of its own. For the others it stands for the default, as
+    in transformers."""
 
     def __init__(self, model: Model, **settings: Any) -> None:
         self.model = model
@@ -129,7 +129,7 @@ def parts_of(inputs: Iterator[Any], size: int, characters: int) -> Iterator[list
             item = next(inputs)
         except StopIteration:
             break
-        except Exception:  # the inputs' own, after what came before it
+        except Exception:  # the iterator's own error: what came before it goes first
             if part:
                 yield part
             raise

@@ -15,11 +15,11 @@ from bert_infer.prompted_model import read_json
 
 FUNCTIONS: dict[str, Callable[[Matrix], Matrix]] = {
     "sigmoid": sigmoid, "softmax": softmax, "none": lambda logits: logits}
-NOT_GIVEN: Any = ...  # the same object in a copy or from a pickle too
+NOT_GIVEN: Any = ...  # stays the same object when copied or pickled
 
 
 def read_text(item: Any, index: int) -> Text:
-    """Of what transformers takes for a text: itself, {"text", "text_pair"}, or [[text, text]]."""
+    """A text or pair, from what transformers takes: a str, {"text", "text_pair"} or [[text, text]]."""
     if isinstance(item, dict):
         unknown = sorted(item.keys() - {"text", "text_pair"})
         if unknown or "text" not in item:
@@ -45,8 +45,8 @@ class TextClassification(Pipeline):
 
     top_k              how many labels
     function_to_apply  "sigmoid", "softmax" or "none" instead of what the model's directory says
-    max_length         truncates texts to this many tokens; if that is less than the model's limit, it is
-                       loaded again, and kept until another is asked for
+    max_length         truncates texts to this many tokens; if that is less than the model's limit, the
+                       model is loaded again, and kept until another length is asked for
     """
     task = "text-classification"
     parameters: ClassVar = {"top_k": NOT_GIVEN, "function_to_apply": None, "max_length": None}
@@ -58,7 +58,7 @@ class TextClassification(Pipeline):
         self._function = self._own_function()
 
     def _own_function(self) -> str | None:
-        """Where a directory names CrossEncoder's function, which is not the pipeline's; or None."""
+        """The pipeline's function if the directory names CrossEncoder's, which may differ; else None."""
         if saved_activation(self.model.directory) is None:
             return None
         problem = read_json(self.model.directory, "config.json").get("problem_type")

@@ -22,7 +22,7 @@ class FillMask(Pipeline):
     first; of a text with several, a list of that for each.
 
     top_k    how many fills
-    targets  words, of whose tokens alone a fill may be one
+    targets  words; only their tokens may be fills
     """
     task = "fill-mask"
     parameters: ClassVar = {"top_k": 5, "targets": None}
@@ -86,7 +86,7 @@ class FillMask(Pipeline):
         return True
 
     def _find_pad(self) -> int:
-        """Of the padding token, which sequences are shown without; -1 if there is none."""
+        """The id of the padding token, which is left out of sequences; -1 if there is none."""
         spelled = ["[PAD]", "<pad>"]  # unless a file names it
         for name in "special_tokens_map.json", "tokenizer_config.json":
             token = read_json(self.model.directory, name).get("pad_token")
@@ -106,7 +106,7 @@ class FillMask(Pipeline):
         return ids
 
     def _target_ids(self, targets: str | list[str]) -> set[int]:
-        """Of a word that is not in the vocabulary, its first token counts."""
+        """The words' ids; for a word that is not in the vocabulary, its first token's."""
         if not self._ids:
             self._ids = self._vocabulary()
         words = [targets] if isinstance(targets, str) else list(targets)
