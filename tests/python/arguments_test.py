@@ -3,12 +3,16 @@
 """What decides between two answers in sentence-transformers and transformers, and arguments that are
 refused: arguments_test.py BUILD_DIR"""
 import collections
+import contextlib
 import json
+import os
+import pickle
 import unittest.mock
 
 from packages import PAIR, PAIRS, TEXTS, PackageTest, main, np  # makes the next ones importable
 
 # isort: split
+import bert_infer
 from bert_infer import CrossEncoder, Error, Model, SentenceTransformer, pipeline
 from bert_infer.pipelines import base
 
@@ -68,6 +72,34 @@ class Inputs(PackageTest):
         self.assertEqual(classify({"text": TEXTS[0], "text_pair": ""}), expected)
         self.assertEqual(classify([[[TEXTS[0], ""]]]), [expected])
         self.assertNotEqual(classify([{"text": PAIR[0], "text_pair": PAIR[1]}]), classify([PAIR[0]]))
+
+    def test_names_of_the_hub(self):
+        cache = self.dir / "hub"
+        repository = cache / "models--someone--encoder"
+        (repository / "refs").mkdir(parents=True)
+        (repository / "refs/main").write_text("c0ffee")
+        (repository / "snapshots").mkdir()
+        (repository / "snapshots/c0ffee").symlink_to(self.encoder)
+        (repository / "snapshots/0ther").symlink_to(self.model)
+        (cache / "models--old").symlink_to("models--someone--encoder")
+        with unittest.mock.patch.dict(os.environ, {"HF_HUB_CACHE": str(cache)}):
+            self.assertEqual(bert_infer.find_model("someone/encoder"),
+                             str(repository / "snapshots/c0ffee"))
+            self.assertEqual(bert_infer.find_model(self.encoder), str(self.encoder))
+            model = SentenceTransformer("someone/encoder", revision="c0ffee", local_files_only=True)
+            pipeline("feature-extraction", "someone/encoder", revision="c0ffee",
+                     tokenizer="someone/encoder")
+            pipeline("text-classification", "someone/encoder", revision="0ther", tokenizer="someone/encoder")
+            self.assertEqual(SentenceTransformer(self.encoder, revision="main").model.directory, str(self.encoder))
+            with unittest.mock.patch.object(SentenceTransformer, "organization", "someone"):
+                for name, snapshots in ("encoder", repository), ("old", cache / "models--old"):
+                    self.assertEqual(SentenceTransformer(name).model.directory, str(snapshots / "snapshots/c0ffee"))
+                with contextlib.chdir(self.dir):  # a directory comes first
+                    self.assertEqual(SentenceTransformer("encoder").model.directory, str(self.encoder))
+            self.assertRaisesRegex(bert_infer.Error, "someone/else: not a directory", Model,
+                                   "someone/else")
+        self.assert_bits(pickle.loads(pickle.dumps(model)).encode(TEXTS),
+                         Model(self.encoder).embed(TEXTS))
 
     def test_words_beside_unknown_ones(self):
         family = ("--family", "xlm-roberta")

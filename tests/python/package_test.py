@@ -12,18 +12,17 @@ import subprocess
 import sys
 import threading
 import time
-import unittest.mock
 from pathlib import Path
 
 from packages import BUILD, PAIRS, TEXTS, PackageTest, main, np  # makes the next ones importable
 
 # isort: split
 import bert_infer
-from bert_infer import CrossEncoder, Encoding, Model, Options, SentenceTransformer, Tokenizer, pipeline
+from bert_infer import CrossEncoder, Encoding, Model, Options, SentenceTransformer, Tokenizer
 from command_line import ROOT
 
 sys.path.append(str(ROOT / "tests" / "golden"))
-from span_models import write_span_model  # noqa: E402
+from span_models import write_span_model
 
 
 class LowLevel(PackageTest):
@@ -67,6 +66,9 @@ class LowLevel(PackageTest):
         for hidden, answer in zip(model.hidden(TEXTS, [0, -1]), expected, strict=True):
             self.assert_bits(hidden.layers[0], answer["layers"]["0"])
             self.assert_bits(hidden.states, answer["layers"]["-1"])
+        expected = self.infer(self.model, "--task", "hidden", inputs=TEXTS)
+        for hidden, answer in zip(self.loaded.hidden(TEXTS), expected, strict=True):
+            self.assert_bits(hidden.pooler, answer["pooler"])
         expected = self.infer(self.encoder, "--task", "attention", "--layers", "1", inputs=TEXTS)
         for [layer], answer in zip(model.attention(TEXTS, [1]), expected, strict=True):
             self.assert_bits(layer, answer["attention"]["1"])
@@ -121,6 +123,8 @@ class LowLevel(PackageTest):
         [answer] = self.answers("-m", directory, "-o", "-", "the guitar", *choices)
         self.assertEqual(found.index, answer["choice"])
         self.assert_bits(found.probabilities, answer["probabilities"])
+        self.assert_bits(found.logits, answer["logits"])
+        self.assertEqual((found.tokens, found.truncated), (answer["tokens"], answer["truncated"]))
 
     def test_options(self):
         int8 = Model(self.model, Options(precision="int8"), threads=1)
@@ -138,10 +142,13 @@ class LowLevel(PackageTest):
         for given, options in (["--stride", "8", "--aggregation", "none"], ("none", 8)), ([], ()):
             [expected] = self.infer(tagger, *given, inputs=[long])
             [tags] = Model(tagger).tag([long], *options)
-            self.assertEqual([(span.begin, span.end, span.label) for span in tags.entities],
-                             [(span["begin"], span["end"], span["label"]) for span in expected["entities"]])
-            self.assertEqual((tags.windows, tags.tokens), (expected["windows"], expected["tokens"]))
-            self.assertEqual(len(tags.words), len(expected["words"]))
+            for spans, others in (tags.entities, expected["entities"]), (tags.words, expected["words"]):
+                self.assertEqual(
+                    [(span.begin, span.end, span.string, span.label, span.text) for span in spans],
+                    [(*(span[key] for key in ("begin", "end", "string", "label")), 0) for span in others])
+                self.assert_bits([span.probability for span in spans], [span["probability"] for span in others])
+            self.assertEqual((tags.windows, tags.tokens, tags.truncated),
+                             (expected["windows"], expected["tokens"], expected["truncated"]))
         write_span_model(self.dir, "gliner")
         options = {"threshold": 0.2, "nested": True, "multi_label": True}
         [expected] = self.infer(self.dir / "gliner", "--labels", "man,dog", "--threshold", "0.2", "--nested",
@@ -158,8 +165,16 @@ class LowLevel(PackageTest):
         self.assertEqual(len(answer.others), 2)
         self.assertEqual((answer.string, answer.windows, answer.tokens),
                          (expected["answer"], expected["windows"], expected["tokens"]))
+        self.assert_bits([answer.score, answer.no_answer], [expected["score"], expected["no_answer"]])
         [[blank]] = Model(self.make_model("mask", "--head", "mlm")).fill_mask(["a man [MASK]"])
         self.assertEqual((blank.token, len(blank.fills)), (3, 5))
+        model = Model(tagger)
+        for rows, answer in zip(model.run_tokens(TEXTS), self.infer(tagger, "--task", "logits", inputs=TEXTS),
+                                strict=True):
+            self.assert_bits(rows, answer["logits"])
+        model.release_memory()
+        self.assert_bits(model.run_tokens(TEXTS[:1])[0], model.run_tokens(TEXTS)[0])
+        self.assertEqual(model.tokenizer.notes, [])
 
     def test_tokenizers(self):
         tokenizer = self.loaded.tokenizer
@@ -181,34 +196,6 @@ class LowLevel(PackageTest):
         model, tokenizer = pickle.loads(pickled)
         self.assertEqual(model.directory, str(self.model))
         self.assert_bits(tokenizer.encode(TEXTS)[1].ids, model.tokenize(TEXTS)[1].ids)
-
-    def test_names_of_the_hub(self):
-        cache = self.dir / "hub"
-        repository = cache / "models--someone--encoder"
-        (repository / "refs").mkdir(parents=True)
-        (repository / "refs/main").write_text("c0ffee")
-        (repository / "snapshots").mkdir()
-        (repository / "snapshots/c0ffee").symlink_to(self.encoder)
-        (repository / "snapshots/0ther").symlink_to(self.model)
-        (cache / "models--old").symlink_to("models--someone--encoder")
-        with unittest.mock.patch.dict(os.environ, {"HF_HUB_CACHE": str(cache)}):
-            self.assertEqual(bert_infer.find_model("someone/encoder"),
-                             str(repository / "snapshots/c0ffee"))
-            self.assertEqual(bert_infer.find_model(self.encoder), str(self.encoder))
-            model = SentenceTransformer("someone/encoder", revision="c0ffee", local_files_only=True)
-            pipeline("feature-extraction", "someone/encoder", revision="c0ffee",
-                     tokenizer="someone/encoder")
-            pipeline("text-classification", "someone/encoder", revision="0ther", tokenizer="someone/encoder")
-            self.assertEqual(SentenceTransformer(self.encoder, revision="main").model.directory, str(self.encoder))
-            with unittest.mock.patch.object(SentenceTransformer, "organization", "someone"):
-                for name, snapshots in ("encoder", repository), ("old", cache / "models--old"):
-                    self.assertEqual(SentenceTransformer(name).model.directory, str(snapshots / "snapshots/c0ffee"))
-                with contextlib.chdir(self.dir):  # a directory comes first
-                    self.assertEqual(SentenceTransformer("encoder").model.directory, str(self.encoder))
-            self.assertRaisesRegex(bert_infer.Error, "someone/else: not a directory", Model,
-                                   "someone/else")
-        self.assert_bits(pickle.loads(pickle.dumps(model)).encode(TEXTS),
-                         Model(self.encoder).embed(TEXTS))
 
     def test_errors(self):
         model = self.loaded
