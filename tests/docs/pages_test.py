@@ -149,6 +149,8 @@ class Pages(ToolTest):
             self.assertNotEqual(os.environ.get("BERT_INFER_REQUIRE_PEERS"), "1", missing)
         if re.search("bert-serve|localhost:", text) and not (self.bin / "bert-serve").exists():
             missing.append("bert-serve")
+        if page.name in ALONE:
+            self.assertFalse(missing and os.environ.get("BERT_INFER_REQUIRE_CLUSTER"), missing)
         if missing:
             print(f"skipped on {page.name}, without {missing[0]}: {text.splitlines()[0]}")
         return bool(missing)
@@ -264,8 +266,13 @@ class Pages(ToolTest):
     def test_every_route_on_the_page_is_in_the_server(self):
         page = (ROOT / "docs" / "serving.md").read_text()
         source = "".join(path.read_text() for path in (ROOT / "tools/serve/routes").rglob("*.cc"))
-        for route in re.findall(r"(?<=[`/ ])(/(?:v[12]/)?[a-z_]+)(?=`)", page):
+        routes = re.findall(r"(?<=[`/ ])(/(?:v[12]/)?[a-z_]+)(?=`)", page)
+        self.assertGreater(len(routes), 12)
+        for route in routes:
             self.assertIn(f'"{route}"', source)
+        for route in re.findall(r'"(?:GET|POST)",\s*"(/[^"]+)"', source):
+            route = re.sub("^/pipeline/.*", "/pipeline/TASK", route.replace("{model}", "NAME"))
+            self.assertTrue(route in page or route[:route.rindex("/")] + "/…" in page, route)
 
     def test_every_option_and_task_is_on_a_page(self):
         manual, pages = self.succeed("--help"), "".join(page.read_text() for page in PAGES)

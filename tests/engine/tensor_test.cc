@@ -34,7 +34,9 @@ TEST(Buffer, IsZeroAndAlignedHoweverItGrows) {
 // Sizes around the smallest and the largest that share a mapping, about 500 MB in all and 80 MB at
 // once.
 TEST(Buffer, InSharedPagesKeepsItsContents) {
-  std::mt19937 generator(std::random_device{}());
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  std::mt19937 generator(seed);
   std::uniform_int_distribution<int64_t> floats(100 << 10, 9 << 20);
   std::vector<std::pair<Buffer, float>> alive;
   const auto check = [](const Buffer& buffer, float value) {

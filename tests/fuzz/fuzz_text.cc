@@ -156,8 +156,11 @@ void check(const Subject& subject, const std::string& first,
   require(!whole.truncated, "not truncated without a limit");
   require(same(whole, tokenizer.encode(first, second, 0)), "deterministic");
   check_truncated(whole, tokenizer.encode(first, second, limit), static_cast<size_t>(limit));
-  if (!added)
-    require(content(whole, 0) == subject.slow.encode(first).first, "equal to the slow tokenizer");
+  if (added) return;
+  require(content(whole, 0) == subject.slow.encode(first).first, "equal to the slow tokenizer");
+  if (second) {
+    require(content(whole, 1) == subject.slow.encode(*second).first, "so is the second text");
+  }
 }
 
 }  // namespace

@@ -175,11 +175,11 @@ class CApi(unittest.TestCase):
             model = self.load("plain", precision=precision, threads=1)
             logits = model.run(PAIRS)
             self.assertEqual(len(logits), 3)
-            for row, pair in zip(logits, PAIRS):
+            for row, pair in zip(logits, PAIRS, strict=True):
                 self.assert_answers({"logits": row, **model.label(row)},
                                     self.infer("plain", "logits", pair, "--precision", precision))
         model = self.load("st-mean")
-        for row, pair in zip(model.embed(PAIRS), PAIRS):
+        for row, pair in zip(model.embed(PAIRS), PAIRS, strict=True):
             self.assert_answers({"embedding": row}, self.infer("st-mean", "embed", pair))
             self.assertEqual(len(row), model.number("embedding"))
         limited = self.load("st-mean", max_length=5)
@@ -188,14 +188,14 @@ class CApi(unittest.TestCase):
 
     def test_states_and_tokens(self):
         model = self.load("plain")
-        for states, pair in zip(model.hidden(PAIRS, [0, -2]), PAIRS):
+        for states, pair in zip(model.hidden(PAIRS, [0, -2]), PAIRS, strict=True):
             layers = states.pop("layers")
             self.assert_answers(states, self.infer("plain", "hidden", pair))
             self.assert_answers({"layers": layers}, self.infer("plain", "hidden", pair, "--layers", "0,-2"))
-        for attention, pair in zip(model.attention(PAIRS, [0, -1]), PAIRS):
+        for attention, pair in zip(model.attention(PAIRS, [0, -1]), PAIRS, strict=True):
             self.assert_answers({"attention": attention},
                                 self.infer("plain", "attention", pair, "--layers", "0,-1"))
-        for encoding, pair in zip(model.tokenize(PAIRS), PAIRS):
+        for encoding, pair in zip(model.tokenize(PAIRS), PAIRS, strict=True):
             self.assert_answers(encoding, self.infer("plain", "tokens", pair))
         for rows, pair in zip(self.load("bert-tokens").run_tokens(PAIRS), PAIRS):
             self.assert_answers({"logits": rows}, self.infer("bert-tokens", "logits", pair))
@@ -242,9 +242,10 @@ class CApi(unittest.TestCase):
     def test_errors(self):
         with self.assertRaisesRegex(ValueError, "unknown option 'speed', expected one of precision,"):
             self.load("plain", speed=1)
-        for option in "prompt", "adapter":
-            with self.assertRaisesRegex(ValueError, "nobody"):
-                self.load("plain", **{option: "nobody"})
+        with self.assertRaisesRegex(ValueError, "prompt.*'nobody'"):
+            self.load("plain", prompt="nobody")
+        with self.assertRaisesRegex(ValueError, "adapter.*nobody"):
+            self.load("plain", adapter="nobody")
         with self.assertRaisesRegex(ValueError, "no head"):
             self.load("st-mean").run(PAIRS)
 

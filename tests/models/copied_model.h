@@ -9,6 +9,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -71,16 +72,18 @@ class CopiedModel {
     const uint64_t length = text.size();
     write(file, std::string(reinterpret_cast<const char*>(&length), 8) + text + bytes);
   }
-  // Edits an F32 tensor of model.safetensors in place.
-  void change_tensor(const std::string& name,
-                     const std::function<void(float* values, size_t count)>& edit) const {
+  // Edits an F32 tensor of model.safetensors in place, or one of F16 or BF16 as uint16_t.
+  template <typename Element = float>
+  void change_tensor(
+      const std::string& name,
+      const std::function<void(std::type_identity_t<Element>* values, size_t count)>& edit) const {
     std::string content = read("model.safetensors");
     uint64_t header = 0;
     std::memcpy(&header, content.data(), 8);
     const auto tensor = nlohmann::json::parse(content.substr(8, header)).at(name);
-    ASSERT_EQ(tensor.at("dtype"), "F32");
+    ASSERT_EQ(tensor.at("dtype") == "F32", sizeof(Element) == 4) << tensor.at("dtype");
     const size_t begin = tensor.at("data_offsets")[0], end = tensor.at("data_offsets")[1];
-    std::vector<float> values((end - begin) / 4);
+    std::vector<Element> values((end - begin) / sizeof(Element));
     std::memcpy(values.data(), content.data() + 8 + header + begin, end - begin);
     edit(values.data(), values.size());
     std::memcpy(content.data() + 8 + header + begin, values.data(), end - begin);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <random>
 #include <span>
 #include <string>
@@ -13,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/bert_infer.h"
+#include "models/directory/inspection.h"
 #include "models/weights/json_file.h"
 #include "models/weights/safetensors.h"
 
@@ -53,6 +56,18 @@ inline std::vector<Backend> backends_of(Precision precision) {
 }
 inline const char* name_of(Backend backend) {
   return backend == Backend::panels ? "panels" : "onednn";
+}
+
+// The stages of one input, by name, which the golden tests compare with float64.
+inline std::map<std::string, Output> traced(const Model& model, const Encoding& input) {
+  std::map<std::string, Output> stages;
+  models::run_traced(
+      model, input,
+      [&](std::string_view stage, const float* values, int64_t rows, int64_t columns) {
+        Output& output = stages[std::string(stage)] = Output(rows, columns);
+        std::copy_n(values, rows * columns, output.values.begin());
+      });
+  return stages;
 }
 
 // A pair that every golden model accepts.

@@ -13,6 +13,7 @@
 #include <spdlog/spdlog.h>
 
 #include "engine/runtime.h"
+#include "models/calls/workers.h"
 #include "models/network/batch.h"
 #include "models/network/build/example_batch.h"
 #include "tests/models/copied_model.h"
@@ -88,6 +89,8 @@ TEST(Loading, TellsHowFarItIs) {
     EXPECT_EQ(seen, (std::vector<std::pair<int, int>>{{1, 2}, {2, 2}}));
     options.progress = [](int, int) { throw std::runtime_error("enough"); };
     EXPECT_EQ(error_of([&] { Model::load(test::golden("plain"), options); }), "enough");
+    options.progress = [](int, int) { throw 7; };
+    EXPECT_THROW(Model::load(test::golden("plain"), options), int);
   }
 }
 
@@ -196,18 +199,10 @@ TEST(Batches, HoldWhatTheBudgetAllowsAndEveryInputOnce) {
   for (const int length : {3, 50, 10, 10, 10, 200, 1}) {
     inputs.push_back({std::vector<int32_t>(length), std::vector<int32_t>(length), {}, false});
   }
-  const auto plan = models::plan_batches(inputs, 64);
-  std::vector<int64_t> seen;
-  for (const auto& batch : plan) {
-    int64_t tokens = 0;
-    for (const int64_t i : batch) {
-      tokens += static_cast<int64_t>(inputs[i].ids.size());
-      seen.push_back(i);
-    }
-    EXPECT_TRUE(tokens <= 64 || batch.size() == 1);
-  }
-  EXPECT_THAT(plan.front(), testing::ElementsAre(5));
-  EXPECT_THAT(seen, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6));
+  using testing::UnorderedElementsAre;
+  EXPECT_THAT(models::plan_batches(inputs, 64),
+              testing::ElementsAre(UnorderedElementsAre(5), UnorderedElementsAre(1, 2),
+                                   UnorderedElementsAre(3, 4, 0, 6)));
 
   models::Config config;
   config.types = 2;
@@ -222,6 +217,40 @@ TEST(Batches, HoldWhatTheBudgetAllowsAndEveryInputOnce) {
   inputs[0].ids = {5, 1, 7};
   EXPECT_THAT(models::make_batch(inputs, std::vector<int64_t>{0}, config).positions,
               testing::ElementsAre(2, 1, 3));
+}
+
+// At least two for each worker, unless they would have fewer than 256 tokens.
+TEST(Batches, AreSharedAmongTheWorkers) {
+  const auto budget = [](int workers, int tokens, int64_t batch_tokens) {
+    Options options;
+    options.workers = workers;
+    options.threads = 1;
+    const Encoding one{std::vector<int32_t>(static_cast<size_t>(tokens)), {}, {}, false};
+    return models::Workers(options).batch_budget({&one, 1}, batch_tokens);
+  };
+  EXPECT_EQ(budget(1, 100000, 4096), 4096);
+  EXPECT_EQ(budget(1, 10, 70), 70);
+  EXPECT_EQ(budget(2, 511, 4096), 4096);  // too few to share
+  EXPECT_EQ(budget(2, 512, 4096), 256);
+  EXPECT_EQ(budget(2, 4000, 4096), 1000);
+  EXPECT_EQ(budget(2, 100000, 4096), 2048);
+  EXPECT_EQ(budget(4, 100000, 100), 25);
+  EXPECT_EQ(budget(4, 100000, 3), 1);
+}
+
+TEST(Options, WorkersAndThreadsShareTheProcessors) {
+  const int usable = engine::usable_threads();
+  const auto found = [](int workers, int threads) {
+    Options options;
+    options.workers = workers;
+    options.threads = threads;
+    const Model model = Model::load(test::golden("plain"), options);
+    return std::pair(model.info().workers, model.info().threads);
+  };
+  EXPECT_EQ(found(0, 0), std::pair(usable, 1));
+  EXPECT_EQ(found(2, 0), std::pair(2, std::max(1, usable / 2)));
+  EXPECT_EQ(found(0, 3), std::pair(1, 3));
+  EXPECT_EQ(found(3, 2), std::pair(3, 2));
 }
 
 TEST(Input, ExamplesForInt8FitTheModel) {

@@ -57,6 +57,9 @@ class ConvertTest(ToolTest):
                     self.assertEqual(self.answer(target, precision), wanted)
                     if precision == "int8":
                         self.assertEqual(self.answer(target, "auto"), wanted)
+                    elif "BF16" not in options:
+                        self.assertNotEqual(self.answer(target, "f32"), self.answer(source, "f32"))
+                    if precision == "int8":
                         self.assertNotEqual(self.answer(source, "f32"), wanted)
 
     def test_a_bias_without_the_prefix_of_its_weight(self):

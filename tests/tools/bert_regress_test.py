@@ -87,6 +87,8 @@ class RegressTest(RegressCase):
             environment["created"].replace("Z", "+00:00"))
         self.assertLess(abs(age.total_seconds()), 300)
         begins, texts = self.tensors["starts"], json.loads(self.metadata["inputs"])
+        self.assertEqual({int(key) for key in found["inputs"]},
+                         {element["input"] for stage in found["stages"] for element in stage["worst"]})
         for key, value in found["inputs"].items():
             begin, end = begins[int(key)], begins[int(key) + 1]
             self.assertEqual((value["texts"], value["segments"]),

@@ -42,9 +42,10 @@ class ClusterTest(ToolTest):
         cls.whole = cls.dir / "whole.jsonl"
         subprocess.run([cls.bin / cls.tool, *cls.options, "-o", cls.whole], check=True)
 
-    def recipe(self, name: str, out, *arguments, **more) -> subprocess.CompletedProcess:
+    def recipe(self, name: str, out, *arguments, options=None, **more) -> subprocess.CompletedProcess:
         environment = os.environ | {"BERT_INFER": str(self.bin / self.tool)} | more
-        return subprocess.run([ROOT / "tools" / "cluster" / name, "4", out, *arguments, *self.options],
+        return subprocess.run([ROOT / "tools" / "cluster" / name, "4", out, *arguments,
+                               *(options or self.options)],
                               env=environment, capture_output=True, text=True, timeout=120,
                               cwd=self.dir)
 
@@ -84,9 +85,12 @@ class ClusterTest(ToolTest):
     def test_a_line_that_is_no_input(self):
         bad = self.write("bad.tsv", "a\nb\n\nc\nd\n")
         out = self.dir / "bad.jsonl"
-        done = self.recipe("parallel", out, "--retries", "1", "--", "-i", bad)
-        self.assertNotEqual(done.returncode, 0)
+        done = self.recipe("parallel", out, "--retries", "1", "--", options=["-m", str(self.model), "-i", str(bad)])
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("bad.tsv:3: the line is empty", done.stderr)
         self.assertFalse(out.exists())
+        self.assertEqual([(self.dir / f"bad.shard-{i}-of-4.jsonl").exists() for i in range(4)],
+                         [True, True, False, True])
 
     def test_usage(self):
         for name, end in ("slurm", "starts again on another node (--requeue).\n"), ("parallel", "shards are whole.\n"):

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -37,6 +38,16 @@ class ToolTest(unittest.TestCase):
         make_model.make(["-o", str(cls.dir / name), "--shape", "2,16,2,32", "--positions", "64",
                          *options])
         return cls.dir / name
+
+    def is_sanitized(self) -> bool:
+        """Whether the tool is built with a sanitizer, which takes more memory than there is."""
+        return any(name in (self.bin / self.tool).read_bytes() for name in (b"__asan_init", b"__tsan_init"))
+
+    def little_memory(self) -> dict:
+        """Arguments of run_tool, for 600 MB of address space if there is no sanitizer."""
+        limit = 600 << 20
+        return {} if self.is_sanitized() else {
+            "preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))}
 
     def command(self, *arguments) -> list[str]:
         """With the class's model, unless the arguments name another."""

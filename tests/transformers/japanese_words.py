@@ -147,6 +147,7 @@ class JapaneseWords(JudgeTest):
         text = "東京都の[MASK]で本を借りました。"
         [filled] = self.infer(directory, "--task", "fill-mask", inputs=[text])
         logits = model(**tokenizer(text, return_tensors="pt")).logits[0]
+        self.assertEqual(len(filled["masks"]), 1)
         for mask in filled["masks"]:
             found = logits[mask["token"]].softmax(0).topk(5)
             self.assert_close([fill["probability"] for fill in mask["fills"]], found.values.detach())

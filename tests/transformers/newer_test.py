@@ -295,6 +295,7 @@ class Newer(JudgeTest):
         [filled] = self.infer(directory, "--task", "fill-mask", inputs=texts[1:2])
         with torch.no_grad():
             logits = model(**tokenizer(texts[1], return_tensors="pt")).logits[0]
+        self.assertEqual(len(filled["masks"]), 2)
         for mask in filled["masks"]:
             probabilities = logits[mask["token"]].softmax(0)
             self.assert_close([fill["probability"] for fill in mask["fills"]], probabilities.topk(5).values)
@@ -320,6 +321,7 @@ class Newer(JudgeTest):
         [filled] = self.infer(directory, "--task", "fill-mask", inputs=texts[1:2])
         with torch.no_grad():
             logits = model(**tokenizer(texts[1], return_tensors="pt")).logits[0]
+        self.assertEqual(len(filled["masks"]), 2)
         for mask in filled["masks"]:
             probabilities = logits[mask["token"]].softmax(0)
             self.assert_close([fill["probability"] for fill in mask["fills"]], probabilities.topk(5).values.tolist())

@@ -14,6 +14,7 @@
 #include "engine/dense/linear.h"
 #include "engine/kernels/pick_kernels.h"
 #include "engine/threads/scheduler.h"
+#include "tests/engine/kernels/tested_kernels.h"
 #include "tests/engine/random_floats.h"
 
 namespace bert::engine {
@@ -132,7 +133,7 @@ TEST(Quantisation, IsThatOfALinear) {
   Team team(scheduler);
   const Linear::Part part{{weights.data(), kColumns, kQuantisedInputs}, bias.data()};
   std::vector<const Product*> products = {matmul_product(Precision::int8)};
-  for (const KernelTable* kernels : runnable_kernels()) {
+  for (const KernelTable* kernels : tested_kernels()) {
     products.push_back(&panel_product(Precision::int8, *kernels));
   }
   for (const Product* product : products) {

@@ -14,6 +14,7 @@
 
 #include <dirent.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -325,6 +326,21 @@ TEST(Threads, AnExceptionReachesTheCallerAndTheThreadsLiveOn) {
 TEST(UsableThreads, AreAtLeastOneAndNoMoreThanTheMachineHas) {
   EXPECT_GE(usable_threads(), 1);
   EXPECT_LE(usable_threads(), static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+TEST(UsableThreads, AreAsManyAsTheProcessorsThatTheProcessMayUse) {
+  cpu_set_t all, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  int first = 0;
+  while (!CPU_ISSET(first, &all)) ++first;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  int found = 0;
+  std::thread([&] {  // of which each has its own
+    if (sched_setaffinity(0, sizeof one, &one) == 0) found = usable_threads();
+  }).join();
+  EXPECT_EQ(found, 1);
+  EXPECT_LE(usable_threads(), CPU_COUNT(&all));  // fewer where a control group has a quota
 }
 
 }  // namespace

@@ -221,6 +221,37 @@ static void test_encodings(void) {
   bert_result_free(states);
 }
 
+// The other functions that take encodings.
+static void test_encodings_of_tasks(void) {
+  const bert_input input = pair_of("A [MASK] plays the guitar.", NULL);
+  const char* const names[] = {"st-mean", "bert-tokens", "bert-mlm"};
+  for (int i = 0; i < 3; ++i) {
+    bert_model* model = load(names[i]);
+    bert_result *tokens, *of_text, *of_ids;
+    const bert_encoding* encoding;
+    const bert_matrix *expected, *found;
+    const bert_blanks *blanks, *again;
+    SUCCEEDS(bert_model_tokenize(model, &input, 1, &tokens, &encoding));
+    if (i == 2) {
+      SUCCEEDS(bert_model_fill_mask(model, &input, 1, 3, &of_text, &blanks));
+      SUCCEEDS(bert_model_fill_mask_encodings(model, encoding, 1, 3, &of_ids, &again));
+      CHECK(again->blank_count == 1 && again->blanks->fill_count == 3);
+      CHECK(blanks->blanks->fills[2].id == again->blanks->fills[2].id);
+    } else if (i == 1) {
+      SUCCEEDS(bert_model_run_tokens(model, &input, 1, &of_text, &expected));
+      SUCCEEDS(bert_model_run_tokens_encodings(model, encoding, 1, &of_ids, &found));
+      CHECK(found->rows == encoding->size && same(expected, found));
+    } else {
+      SUCCEEDS(bert_model_embed(model, &input, 1, &of_text, &expected));
+      SUCCEEDS(bert_model_embed_encodings(model, encoding, 1, &of_ids, &found));
+      CHECK(same(expected, found));
+    }
+    free_both(of_text, of_ids);
+    bert_result_free(tokens);
+    bert_model_free(model);
+  }
+}
+
 static void test_attention(const bert_model* model) {
   const bert_input input = pair_of("A man plays.", NULL);
   const int32_t layers[] = {0, -1}, far[] = {1000};
@@ -357,6 +388,7 @@ int main(int argc, char** argv) {
   test_mistakes(model);
   test_no_inputs(model);
   test_encodings();
+  test_encodings_of_tasks();
   test_attention(model);
   test_tokenizers();
   test_masks();

@@ -75,6 +75,16 @@ TEST(QueueAnswers, TasksAnswerAsTheModelDoes) {
   const std::vector<Choices> asked = {{"dogs", {"a man", "music", "a guitar"}}};
   const auto chosen = choices.choose(asked).get(), want_chosen = chooser.choose(asked);
   EXPECT_TRUE(same_bits(chosen[0].logits, want_chosen[0].logits));
+  const Model searcher = load_golden("bge-m3"), colbert = load_golden("colbert");
+  Queue sparse(searcher), vectors(colbert);
+  const SparseVector weights = sparse.sparse(texts).get()[1], wanted = searcher.sparse(texts)[1];
+  EXPECT_EQ(weights.ids, wanted.ids);
+  EXPECT_TRUE(same_bits(weights.weights, wanted.weights));
+  const std::vector<Input> one = {{"a man"}};
+  for (const Role role : {Role::query, Role::document}) {
+    EXPECT_TRUE(same_bits(vectors.multi_vector(one, role).get()[0].values,
+                          colbert.multi_vector(one, role)[0].values));
+  }
 }
 
 // How many batches two requests need that wait together.
@@ -82,9 +92,9 @@ template <typename Ask>
 int64_t batches_of_two(const char* name, const Ask& ask) {
   Queue queue(load_golden(name, 2));
   Held held(queue);
-  const auto first = ask(queue, 0), second = ask(queue, 1);
+  auto first = ask(queue, 0), second = ask(queue, 1);
   held.release();
-  first.wait();
+  EXPECT_FALSE(first.get().empty());
   second.wait();
   return queue.statistics().batches - 1;
 }
@@ -112,14 +122,17 @@ TEST(QueueAnswers, RequestsWhoseOptionsDifferShareNoBatch) {
   EXPECT_EQ(answer({.stride = 1}), 2);
   EXPECT_EQ(answer({.most_tokens = 1}), 2);
   EXPECT_EQ(answer({.top_k = 2}), 2);
-  const auto fill = [&](Queue& queue, int i) { return queue.fill_mask(texts, 1 + i); };
-  EXPECT_EQ(batches_of_two("bert-mlm", fill), 2);
-  const auto hidden = [&](Queue& queue, int i) { return queue.hidden(texts, {i}); };
-  EXPECT_EQ(batches_of_two("plain", hidden), 2);
-  const auto vectors = [&](Queue& queue, int i) {
-    return queue.multi_vector(texts, i == 0 ? Role::query : Role::document);
-  };
-  EXPECT_EQ(batches_of_two("bge-m3", vectors), 2);
+  for (const bool differ : {false, true}) {
+    const auto fill = [&](Queue& queue, int i) { return queue.fill_mask(texts, 1 + i * differ); };
+    EXPECT_EQ(batches_of_two("bert-mlm", fill), 1 + differ);
+    const auto hidden = [&](Queue& queue, int i) { return queue.hidden(texts, {i * differ}); };
+    EXPECT_EQ(batches_of_two("plain", hidden), 1 + differ);
+    const std::vector<Input> one = {{"a man"}};
+    const auto vectors = [&](Queue& queue, int i) {
+      return queue.multi_vector(one, i == 0 || !differ ? Role::query : Role::document);
+    };
+    EXPECT_EQ(batches_of_two("bge-m3", vectors), 1 + differ);
+  }
 }
 
 TEST(QueueAnswers, WrongInputsAreErrorsInTheAnswerAsTheModelThrowsThem) {

@@ -38,6 +38,7 @@ TEST(Queue, WhatWaitsIsTheNextBatch) {
   const Model model = load_golden("plain", 2);
   const std::vector<Encoding> inputs = mixed(model, 16, 20, 2);
   const Output want = model.embed(inputs);
+  const int64_t tokens = models::count_tokens(inputs) + std::ssize(inputs[0].ids);
   Queue queue(model);
   std::vector<std::future<Output>> answers;
   {
@@ -45,8 +46,9 @@ TEST(Queue, WhatWaitsIsTheNextBatch) {
     for (const Encoding& input : inputs) answers.push_back(queue.embed(std::vector{input}));
     std::future<Output> other = queue.run(std::vector{inputs[0]});  // shares no batch with them
     EXPECT_EQ(queue.statistics().waiting_requests, 17);
-    EXPECT_GE(queue.statistics().waiting_tokens, 17);
+    EXPECT_EQ(queue.statistics().waiting_tokens, tokens);
     EXPECT_EQ(queue.statistics().computing_requests, 1);
+    EXPECT_EQ(queue.statistics().computing_tokens, std::ssize(test::kInput.ids));
     answers.push_back(std::move(other));
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -56,6 +58,7 @@ TEST(Queue, WhatWaitsIsTheNextBatch) {
   const QueueStatistics all = queue.statistics();
   EXPECT_EQ(all.batches, 3);
   EXPECT_EQ(all.batch_inputs, 18);
+  EXPECT_EQ(all.batch_tokens, tokens + std::ssize(test::kInput.ids));
   EXPECT_EQ(all.answered, 18);
   EXPECT_EQ(all.waiting_requests + all.waiting_tokens + all.failed, 0);
 }

@@ -62,6 +62,7 @@ TEST(Prompts, ArePutBeforeEachFirstText) {
     EXPECT_EQ(model.tokenizer().encode(kPrompted[i]).ids, encodings[i].ids);
   }
   const Encoding pair = model.tokenizer().encode({"a man", "a"});  // after [CLS] the dogs :
+  EXPECT_EQ(std::pair(pair.first.begin, pair.first.end), std::pair(1, 6));  // with the prompt's
   EXPECT_EQ(std::pair(pair.offsets[3].begin, pair.offsets[3].end), std::pair(0, 0));
   EXPECT_EQ(std::pair(pair.offsets[5].begin, pair.offsets[5].end), std::pair(2, 5));
   EXPECT_EQ(std::pair(pair.offsets[7].begin, pair.offsets[7].end), std::pair(0, 1));

@@ -91,10 +91,11 @@ void check_model(const std::string& name, const Tolerance& tolerance, Backend ba
   }
   std::vector<std::string> seen;
   for (const auto& [stage, error] : errors) {
-    EXPECT_LE(error.largest, tolerance.largest) << stage;
+    const Tolerance& of_stage = stage == "embeddings" ? kTolerances[0] : tolerance;  // always f32
+    EXPECT_LE(error.largest, of_stage.largest) << stage;
     // The mean of a few numbers may be as far off as any one of them.
     if (error.count >= 30) {
-      EXPECT_LE(error.sum / error.count, tolerance.mean) << stage;
+      EXPECT_LE(error.sum / error.count, of_stage.mean) << stage;
     }
     seen.push_back(stage);
   }
@@ -103,7 +104,7 @@ void check_model(const std::string& name, const Tolerance& tolerance, Backend ba
 
 TEST(Golden, EveryStageIsWithinToleranceOfFloat64) {
   const std::vector<std::string> names = test::golden_names();
-  ASSERT_GE(names.size(), 6u);
+  ASSERT_GE(names.size(), 6u);  // AllModels.AreListedHere names them
   for (const Tolerance& tolerance : kTolerances) {
     for (const Backend backend : test::backends_of(tolerance.precision)) {
       for (const std::string& name : names) {

@@ -128,6 +128,29 @@ TEST(Invariance, LogitsDoNotDependOnWhichRowsOfTheLastLayerAreComputed) {
   }
 }
 
+// The last token before the padding is looked for within each input.
+TEST(Invariance, TheLastTokenOfPaddingAloneIsItsOwn) {
+  for (const char* name : {"mistral-classification", "qwen3-classification"}) {
+    SCOPED_TRACE(name);
+    const Model model = load(name, 2);
+    const models::JsonFile config(test::golden(name) + "/config.json");
+    const auto padding = config.root().at("pad_token_id").get<int32_t>();
+    std::mt19937 generator(3);
+    std::vector<Encoding> inputs;
+    for (const int length : {9, 4, 12}) {
+      inputs.push_back(test::random_encoding(length, model.info().vocabulary, generator));
+      std::ranges::fill(inputs.back().type_ids, 0);
+    }
+    std::ranges::fill(inputs[1].ids, padding);
+    const Output together = model.run(inputs);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      EXPECT_TRUE(
+          same_bits(model.run({&inputs[i], 1}).values, together.row(static_cast<int64_t>(i))))
+          << i;
+    }
+  }
+}
+
 // int8 is calibrated on the same inputs whatever the maximum length.
 TEST(Invariance, InputsThatFitDoNotDependOnTheMaximumLength) {
   const std::vector<Input> inputs = {{"two dogs"}, {"a man", "music"}};

@@ -2,6 +2,7 @@
 //
 // Sparse vectors and vectors of tokens beyond their values, which the goldens compare: batches,
 // tokens that nobody attends to, queries and documents, and what is refused.
+#include <cctype>
 #include <cmath>
 #include <numeric>
 
@@ -51,6 +52,53 @@ TEST(Retrieval, SparseVectorsAreTheSameBitsInAnyBatch) {
   }
 }
 
+// What the goldens compare with float64.
+TEST(Retrieval, SparseVectorsAreTheTracedWeightsThatAreNotZero) {
+  for (const char* name : {"splade", "modernbert-splade", "bge-m3"}) {
+    SCOPED_TRACE(name);
+    const Model model = load_golden(name);
+    for (const Encoding& input : some_inputs(model, false)) {
+      const std::vector<float> weights = test::traced(model, input).at("sparse").values;
+      SparseVector expected;
+      for (size_t id = 0; id < weights.size(); ++id) {
+        if (weights[id] == 0) continue;
+        expected.ids.push_back(static_cast<int32_t>(id));
+        expected.weights.push_back(weights[id]);
+      }
+      const SparseVector found = model.sparse({&input, 1})[0];
+      EXPECT_FALSE(found.ids.empty());
+      EXPECT_EQ(found.ids, expected.ids);
+      EXPECT_TRUE(same_bits(found.weights, expected.weights));
+    }
+  }
+}
+
+// But for the first token's of BGE-M3, and those of a ColBERT document's punctuation.
+TEST(Retrieval, VectorsOfTokensAreTheTracedRows) {
+  for (const char* name : {"colbert", "bge-m3"}) {
+    SCOPED_TRACE(name);
+    const Model model = load_golden(name);
+    const Tokenizer tokenizer = model.tokenizer();
+    const bool skips_first = std::string_view(name) == "bge-m3";
+    std::vector<Encoding> inputs = some_inputs(model, false);
+    inputs.push_back(model.tokenize(std::vector<Input>{{"a man, a plan. (no!)"}})[0]);
+    for (const Role role : {Role::query, Role::document}) {
+      for (const Encoding& input : inputs) {
+        const Output rows = test::traced(model, input).at("vectors");
+        std::vector<float> expected;
+        for (int64_t t = skips_first ? 1 : 0; t < rows.rows; ++t) {
+          const std::string token = tokenizer.token(input.ids[static_cast<size_t>(t)]);
+          const bool is_skipped = !skips_first && role == Role::document && token.size() == 1 &&
+                                  std::ispunct(static_cast<unsigned char>(token[0])) != 0;
+          if (!is_skipped) expected.insert(expected.end(), rows.row(t).begin(), rows.row(t).end());
+        }
+        const Output found = model.multi_vector({&input, 1}, role)[0];
+        EXPECT_TRUE(same_bits(found.values, expected)) << input.ids.size();
+      }
+    }
+  }
+}
+
 TEST(Retrieval, VectorsOfTokensAreTheSameBitsInAnyBatch) {
   for (const char* name :
        {"colbert", "xlm-roberta-colbert", "relative-key-colbert", "mpnet-colbert", "jina-colbert",
@@ -59,10 +107,12 @@ TEST(Retrieval, VectorsOfTokensAreTheSameBitsInAnyBatch) {
       SCOPED_TRACE(name);
       const Model one = load_golden(name, 1, precision), two = load_golden(name, 2, precision);
       const std::vector<Encoding> inputs = some_inputs(one, true);
-      const std::vector<Output> together = two.multi_vector(inputs, Role::query);
-      for (size_t i = 0; i < inputs.size(); ++i) {
-        const Output alone = one.multi_vector({&inputs[i], 1}, Role::query)[0];
-        ASSERT_TRUE(same_bits(alone.values, together[i].values)) << i;
+      for (const Role role : {Role::query, Role::document}) {
+        const std::vector<Output> together = two.multi_vector(inputs, role);
+        for (size_t i = 0; i < inputs.size(); ++i) {
+          const Output alone = one.multi_vector({&inputs[i], 1}, role)[0];
+          ASSERT_TRUE(same_bits(alone.values, together[i].values)) << i;
+        }
       }
     }
   }

@@ -164,11 +164,7 @@ TEST_P(EveryModel, HiddenStatesAreTheTracedStages) {
   for (int layer = -last - 1; layer <= last; ++layer) layers.push_back(layer);
   const std::vector<Hidden> hidden = model.hidden(inputs, layers);
   for (size_t i = 0; i < inputs.size(); ++i) {
-    std::map<std::string, std::vector<float>> stages;
-    models::run_traced(model, inputs[i],
-                       [&](std::string_view stage, const float* values, int64_t n, int64_t m) {
-                         stages[std::string(stage)].assign(values, values + n * m);
-                       });
+    std::map<std::string, Output> stages = test::traced(model, inputs[i]);
     ASSERT_EQ(hidden[i].layers.size(), layers.size());
     for (size_t j = 0; j < layers.size(); ++j) {
       const int layer = layers[j] < 0 ? layers[j] + last + 1 : layers[j];
@@ -178,9 +174,9 @@ TEST_P(EveryModel, HiddenStatesAreTheTracedStages) {
       if (layer == last) {
         EXPECT_EQ(hidden[i].layers[j].columns, model.info().hidden);
       }
-      EXPECT_TRUE(same_bits(hidden[i].layers[j].values, stages.at(stage))) << layers[j];
+      EXPECT_TRUE(same_bits(hidden[i].layers[j].values, stages.at(stage).values)) << layers[j];
     }
-    EXPECT_TRUE(same_bits(hidden[i].pooler, stages["pooler"]));
+    EXPECT_TRUE(same_bits(hidden[i].pooler, stages["pooler"].values));
     EXPECT_EQ(hidden[i].pooler.empty(), !model.info().has_pooler);
   }
   const std::string range =
@@ -306,11 +302,47 @@ const std::vector<std::string> kRest = names_in(R"(
     mobilebert-classification mobilebert-tokens mobilebert-qa mobilebert-choice
     rembert-classification rembert-tokens rembert-qa rembert-choice)");
 
+std::vector<std::string> every_model() {
+  std::vector<std::string> names = all_models();
+  names.insert(names.end(), kRest.begin(), kRest.end());
+  return names;
+}
+
 TEST(AllModels, AreListedHere) {
-  for (const std::string& name : test::golden_names()) {
-    EXPECT_EQ(std::ranges::count(all_models(), name) + std::ranges::count(kRest, name), 1) << name;
+  EXPECT_THAT(test::golden_names(), testing::UnorderedElementsAreArray(every_model()));
+}
+
+class EachModel : public testing::TestWithParam<std::string> {};
+
+// Those of several inputs in one batch, where only some rows of the last layer are computed.
+TEST_P(EachModel, AnswersAreTheTracedStages) {
+  const Model model = load_golden(GetParam(), 2);
+  const Info& info = model.info();
+  std::vector<Encoding> inputs =
+      test::reference_inputs(models::read_safetensors(test::golden(GetParam()) + ".safetensors"));
+  inputs.push_back(inputs.front());  // some have only one
+  Output logits, embeddings;
+  std::vector<Output> tokens;
+  if (info.has_logits) logits = model.run(inputs);
+  if (info.embedding > 0) embeddings = model.embed(inputs);
+  if (info.has_token_logits) tokens = model.run_tokens(inputs);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::map<std::string, Output> stages = test::traced(model, inputs[i]);
+    const auto row = static_cast<int64_t>(i);
+    if (info.has_logits) {
+      const char* const stage = info.has_token_logits ? "next_sentence" : "logits";
+      EXPECT_TRUE(same_bits(logits.row(row), stages.at(stage).values)) << i;
+    }
+    if (info.has_token_logits) {
+      EXPECT_TRUE(same_bits(tokens[i].values, stages.at("logits").values)) << i;
+    }
+    if (stages.contains("embedding")) {
+      EXPECT_TRUE(same_bits(embeddings.row(row), stages.at("embedding").values)) << i;
+    }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Families, EachModel, testing::ValuesIn(every_model()), test_name);
 
 class FewModels : public testing::TestWithParam<std::string> {};
 

@@ -179,5 +179,16 @@ TEST(Tokenizer, RefusesIdsThatItDoesNotHave) {
   }
 }
 
+TEST(Tokenizer, ThrowsNothingButErrors) {
+  const Tokenizer tokenizer = load_golden("bert-mlm").tokenizer();
+  const Input invalid{"\xff"};
+  EXPECT_THAT(error_of([&] { tokenizer.encode(invalid); }), HasSubstr("UTF-8"));
+  EXPECT_THAT(error_of([&] { tokenizer.strings(invalid); }), HasSubstr("UTF-8"));
+  for (const int32_t id : {-1, 1 << 30}) {
+    EXPECT_THAT(error_of([&] { tokenizer.decode(std::vector<int32_t>{id}); }),
+                HasSubstr("not in the vocabulary"));
+  }
+}
+
 }  // namespace
 }  // namespace bert

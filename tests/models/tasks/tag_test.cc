@@ -2,10 +2,13 @@
 //
 // Words and entities tagged, against the logits of run_tokens().
 #include <algorithm>
+#include <span>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/config/extraction/span_tags.h"
 #include "models/tasks/extraction/spans.h"
 #include "tests/models/copied_model.h"
 
@@ -192,6 +195,46 @@ TEST(Tag, EntitiesAreThoseOfTheWords) {
   }
 }
 
+// As in transformers' pipeline: `simple` joins neighbours of one kind, unless the second begins it.
+TEST(Tag, TokensByThemselvesAndTheirNeighbours) {
+  const CopiedModel copy("bert-tokens");
+  copy.change(
+      "config.json",
+      {{"id2label", {{"0", "O"}, {"1", "B-PER"}, {"2", "I-PER"}, {"3", "B-LOC"}, {"4", "I-LOC"}}}});
+  const Model model = Model::load(copy.path());
+  size_t joined = 0;
+  for (const char* text : {"the girl is walking and two men play", "a boy on the beach, the dogs",
+                           "not a piano in the guitar", "walking walking girl men men"}) {
+    const Input input{text};
+    const Tags none = model.tag({&input, 1}, {.aggregation = Aggregation::none})[0];
+    EXPECT_EQ(std::ssize(none.words), none.tokens - 2);
+    std::vector<Span> each, expected;
+    std::string before;
+    for (const Span& token : none.words) {
+      const std::string kind = token.label == "O" ? "O" : token.label.substr(2);
+      const bool begins = before != kind || token.label[0] == 'B';
+      before = kind;
+      if (kind == "O") continue;
+      each.push_back(token);
+      if (begins) expected.push_back(token);
+      expected.back().label = kind;
+      expected.back().offset.end = token.offset.end;
+    }
+    joined += each.size() - expected.size();
+    const auto places = [](const std::vector<Span>& spans) {
+      std::vector<std::tuple<std::string, int32_t, int32_t>> all;
+      for (const Span& span : spans) {
+        all.emplace_back(span.label, span.offset.begin, span.offset.end);
+      }
+      return all;
+    };
+    EXPECT_EQ(places(none.entities), places(each));
+    const Tags simple = model.tag({&input, 1}, {.aggregation = Aggregation::simple})[0];
+    EXPECT_EQ(places(simple.entities), places(expected));
+  }
+  EXPECT_GT(joined, 0u);
+}
+
 // A text that does not fit is read in windows; a word in several of them is there once.
 TEST(Tag, ReadsATextOfAnyLength) {
   for (const char* name : {"bert-tokens", "xlm-roberta-tokens"}) {
@@ -208,6 +251,25 @@ TEST(Tag, ReadsATextOfAnyLength) {
       for (size_t i = 0; i < words.size(); ++i) EXPECT_EQ(tags.words[i].offset, words[i].offset);
       for (size_t i = 1; i < tags.entities.size(); ++i) {
         EXPECT_GE(tags.entities[i].offset.begin, tags.entities[i - 1].offset.end) << stride;
+      }
+    }
+    // Windows that do not overlap hold five tokens each, beside two special ones.
+    const Encoding whole = unlimited.tokenize(std::vector<Input>{{text}})[0];
+    const TagOptions apart{.aggregation = Aggregation::none, .stride = 0};
+    const std::vector<Span> tokens = model.tag(std::vector<Input>{{text}}, apart)[0].words;
+    ASSERT_EQ(tokens.size(), whole.ids.size() - 2);
+    for (size_t begin = 0; begin < tokens.size(); begin += 5) {
+      const size_t count = std::min<size_t>(5, tokens.size() - begin);
+      const std::span<const int32_t> ids = std::span(whole.ids).subspan(1 + begin, count);
+      Encoding window{{whole.ids.front()}, std::vector<int32_t>(count + 2), {}, false};
+      window.ids.insert(window.ids.end(), ids.begin(), ids.end());
+      window.ids.push_back(whole.ids.back());
+      const Output logits = model.run_tokens({&window, 1})[0];
+      for (size_t i = 0; i < count; ++i) {
+        const std::vector<double> scores = test::softmax(logits.row(static_cast<int64_t>(1 + i)));
+        const auto best = std::ranges::max_element(scores) - scores.begin();
+        EXPECT_EQ(tokens[begin + i].label, model.info().labels[static_cast<size_t>(best)]);
+        EXPECT_NEAR(tokens[begin + i].probability, scores[static_cast<size_t>(best)], 1e-6);
       }
     }
     const Model without_room = load_golden(name, 1, Precision::automatic, 2);
@@ -282,6 +344,15 @@ TEST(Tag, TheDirectorysBiasesCount) {
   };
   const std::vector<Input> inputs = {{"the girl is walking and two men play"}};
   const auto entities = [&] { return Model::load(copy.path()).tag(inputs)[0].entities.size(); };
+  const std::vector<std::string> labels = Model::load(copy.path()).info().labels;
+  int value = 0;
+  for (auto& bias : biases) bias = ++value;  // by name: background..., end..., inside...
+  write();
+  const models::SpanTags::Biases read = models::read_span_tags(labels, copy.path())->biases;
+  EXPECT_EQ(std::tuple(read.stay_outside, read.outside_to_start, read.end_to_outside,
+                       read.end_to_start, read.inside_to_continue, read.inside_to_end),
+            std::tuple(1, 2, 3, 4, 5, 6));
+  for (auto& bias : biases) bias = 0;
   biases["transition_bias_background_stay"] = 1000;
   write();
   EXPECT_LE(entities(), 1u);

@@ -110,5 +110,16 @@ TEST(NarrowWeights, GiveTheSameBitsAsFloats) {
   EXPECT_GE(models, 80);
 }
 
+// The table of word embeddings is that of the file that was loaded, whatever takes its name.
+TEST(NarrowWeights, TheFileMayBeReplacedWhileItIsInUse) {
+  const test::CopiedModel copy("bf16");
+  const Model model = Model::load(copy.path());
+  const Output before = model.embed({&test::kInput, 1});
+  const std::string zeros(copy.read("model.safetensors").size(), '\0');
+  copy.write("other.safetensors", zeros);
+  std::filesystem::rename(copy.path("other.safetensors"), copy.path("model.safetensors"));
+  EXPECT_TRUE(test::same_bits(model.embed({&test::kInput, 1}).values, before.values));
+}
+
 }  // namespace
 }  // namespace bert

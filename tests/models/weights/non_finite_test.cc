@@ -62,7 +62,26 @@ TEST(NonFinite, WeightsAreRefusedByTensorAndPlace) {
   }
 }
 
-// In F16, whose values are copied, and in tables of other families.
+// Where weights are copied, widened or kept as they are.
+TEST(NonFinite, WeightsOf16BitsAreCheckedToo) {
+  for (const auto& [golden, nan] : {std::pair{"tinybert", 0x7e00}, {"bf16", 0x7fc0}}) {
+    for (const char* tensor :
+         {"bert.encoder.layer.0.attention.self.key.weight",
+          "bert.encoder.layer.0.output.dense.bias", "bert.embeddings.position_embeddings.weight"}) {
+      const CopiedModel copy(golden);
+      copy.change_tensor<uint16_t>(tensor, [&, bits = nan](uint16_t* values, size_t count) {
+        values[count - 1] = static_cast<uint16_t>(bits);
+      });
+      for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
+        EXPECT_THAT(error_of([&] { Model::load(copy.path(), with(precision)); }),
+                    AllOf(HasSubstr(tensor), HasSubstr("is nan, expected a finite number")))
+            << golden;
+      }
+    }
+  }
+}
+
+// In tables of other families.
 TEST(NonFinite, OtherTablesAreCheckedToo) {
   for (const auto& [golden, tensor] :
        {std::pair{"mpnet", "encoder.relative_attention_bias.weight"},

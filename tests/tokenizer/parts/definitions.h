@@ -7,6 +7,7 @@
 
 #include "tests/tokenizer/test_directory.h"
 #include "tokenizer/bytepair/byte_level.h"
+#include "tokenizer/files/definition.h"
 #include "tokenizer/unicode/utf8.h"
 
 namespace bert::tokenizer {
@@ -15,6 +16,13 @@ inline TextEncoder load_definition(const nlohmann::json& definition) {
   const TestDirectory directory;
   directory.write("tokenizer.json", definition.dump());
   return directory.load();
+}
+
+// Whether it is run component by component, and not by a fast pipeline.
+inline bool runs_by_parts(const nlohmann::json& definition) {
+  const TestDirectory directory;
+  directory.write("tokenizer.json", definition.dump());
+  return read_tokenizer_json(directory.path()).by_parts;
 }
 
 inline std::string error_of_text(const nlohmann::json& definition, const std::string& text) {

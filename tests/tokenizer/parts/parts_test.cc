@@ -56,6 +56,8 @@ void expect_twins(json definition) {
     token["normalized"] = token["lstrip"] = token["rstrip"] = normalized;
     definition["added_tokens"].push_back(token);
   }
+  EXPECT_FALSE(runs_by_parts(definition));
+  EXPECT_TRUE(runs_by_parts(by_parts(definition)));
   const TextEncoder fast = load_definition(definition),
                     slow = load_definition(by_parts(definition));
   std::mt19937 random(5);

@@ -19,17 +19,24 @@ class HubCacheTest(InferTest):
         for path in self.model.iterdir():
             (snapshot / path.name).symlink_to(path)
         wanted = self.succeed("a")
-        here = {"cwd": self.dir}
-        for variable, folder in ("HF_HOME", cache.parent), ("HF_HUB_CACHE", cache):
-            environment = {"env": os.environ | {variable: str(folder)}, **here}
+        for folder in "caches", "dotted/.cache":
+            (self.dir / folder).mkdir(parents=True)
+            (self.dir / folder / "huggingface").symlink_to(cache.parent)
+        others = {name: value for name, value in os.environ.items()
+                  if not name.startswith(("HF_", "HUGGINGFACE_", "XDG_"))}
+        nowhere = {"HF_HOME": "/none", "XDG_CACHE_HOME": "/none", "HOME": "/none"}
+        for variables in ({"HOME": self.dir / "dotted"}, {"HOME": "/none", "XDG_CACHE_HOME": self.dir / "caches"},
+                          nowhere | {"HF_HOME": cache.parent}, nowhere | {"HUGGINGFACE_HUB_CACHE": cache},
+                          nowhere | {"HUGGINGFACE_HUB_CACHE": "/none", "HF_HUB_CACHE": cache}):
+            environment = {"env": others | {name: str(value) for name, value in variables.items()}, "cwd": self.dir}
             for name in ("some-org/its.model", "some-org/its.model@main",
                          "some-org/its.model@0123abc"):
                 done = self.run_tool("-m", name, "a", **environment)
                 self.assertEqual(done.stdout, wanted, done.stderr)
-                self.assertIn(f"note: {name} is {snapshot}", done.stderr)
+                self.assertRegex(done.stderr, f"note: {name} is /.*/models--some-org--its.model/snapshots/0123abc")
         for folder in "~/hub", "$CACHES/home/hub", "${CACHES}/home/hub", "$CACHES/$no/../home/hub":
             (self.dir / "$no").mkdir(exist_ok=True)
-            done = self.run_tool("-m", "some-org/its.model", "a", cwd=self.dir, env=os.environ | {
+            done = self.run_tool("-m", "some-org/its.model", "a", cwd=self.dir, env=others | {
                 "HF_HUB_CACHE": folder, "HOME": str(cache.parent), "CACHES": str(self.dir)})
             self.assertEqual(done.stdout, wanted, done.stderr)
         for revision in "v1", "out":

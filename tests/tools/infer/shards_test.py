@@ -114,6 +114,23 @@ class ShardsTest(InferTest):
                     self.assertEqual(out.read_bytes(), whole.read_bytes())
                     self.assertGreater(kills, 0)
 
+    def test_answers_that_are_there_are_kept(self):
+        """They are not computed again: one with another digit stays as it is."""
+        for suffix in ".jsonl", ".tsv", ".npy":
+            with self.subTest(suffix=suffix):
+                out, partial = self.dir / f"kept{suffix}", self.dir / f"kept{suffix}.partial"
+                command = ["-i", self.pairs, "--task", "embed"]
+                self.succeed(*command, "-o", out)
+                data = bytearray(out.read_bytes())
+                lines = [i for i, byte in enumerate(data) if byte == ord("\n")]
+                at = 200 if suffix == ".npy" else max(i for i in range(lines[1]) if chr(data[i]).isdigit())
+                data[at] ^= 1
+                partial.write_bytes(data[:len(data) // 2])
+                out.unlink()
+                done = self.run_tool(*command, "--resume", "-o", out)
+                self.assertRegex(done.stderr, "goes on from line index [1-9]")
+                self.assertEqual(out.read_bytes(), data)
+
     def test_cut_anywhere(self):
         for suffix in ".jsonl", ".tsv", ".npy":
             whole, out = self.dir / f"cut-whole{suffix}", self.dir / f"cut{suffix}"
@@ -266,6 +283,9 @@ class ShardsTest(InferTest):
         self.succeed_merge("--allow-gaps", "-o", out, parts[0], parts[2])
         self.succeed_merge("--allow-gaps", "-o", self.dir / "all.tsv", out, parts[1])
         self.assertEqual((self.dir / "all.tsv").read_bytes(), whole.read_bytes())
+        plain = [part.rename(part.with_suffix(".part")) for part in parts]
+        self.succeed_merge("--format", "tsv", "--allow-gaps", "-o", self.dir / "all", *plain)
+        self.assertEqual((self.dir / "all").read_bytes(), whole.read_bytes())
 
     def test_merge_of_many_shards(self):
         parts = [self.write(f"many-{i}.jsonl", f'{{"index": {i}, "x": 1}}\n') for i in range(60)]

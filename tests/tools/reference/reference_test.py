@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of tools/reference/reference.py and make_model.py, against PyTorch if it is installed."""
+"""Tests of tools/reference/reference.py and make_model.py, against PyTorch if it is installed: for this Python,
+or by tools/peers/setup. BERT_INFER_REQUIRE_PEERS=1 makes it a failure if it isn't."""
 import contextlib
 import functools
 import json
 import math
+import os
 import struct
 import sys
 import tempfile
@@ -14,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[3]
+PEERS = ROOT / "build" / "peers"
 sys.path[:0] = [str(ROOT / "tools" / "reference"), str(ROOT / "tests" / "golden")]
 
 import make_goldens  # noqa: E402
@@ -25,6 +28,9 @@ from tensor_file import FormatError, TensorFile, to_bfloat16, write_tensors  # n
 try:
     import torch
 except ImportError:
+    if (PEERS / "installed").exists() and Path(sys.prefix) != PEERS:
+        os.execv(PEERS / "bin" / "python", [str(PEERS / "bin" / "python"), *sys.argv])
+    assert os.environ.get("BERT_INFER_REQUIRE_PEERS") != "1", "tools/peers/setup installs PyTorch"
     torch = None
 
 COMPARED = ["plain", "bf16", "wide-heads", "relu", "pretraining", "next-sentence", "no-pooler"]

@@ -254,6 +254,41 @@ class Starting(ServeTest):
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertRegex(done.stderr.splitlines()[-1], pattern)
 
+    def test_options_of_the_engine(self):
+        options = "--precision", "int8", "--workers", "2", "--threads", "1", "--max-batch-tokens", "64"
+        server = self.start("-m", f"x={self.model}", "--host", "0.0.0.0", "--http-threads", "2", *options)
+        self.assertIn("x: BertForSequenceClassification", "\n".join(server.messages))
+        self.assertRegex("\n".join(server.messages), "int8.* 2 x 1 thread")
+        texts = ["a man is playing", "two dogs", "the beach"] * 30
+        found = json.loads(server.request("POST", "/predict", {"inputs": [[x] for x in texts], "raw_scores": True})[2])
+        answers = self.infer(self.model, "--precision", "int8", inputs=texts)
+        self.assertEqual([sorted(x["score"] for x in row) for row in found],
+                         [sorted(answer["logits"]) for answer in answers])
+        self.assertGreater(server.metric("te_batch_next_size_count"), 4)
+
+    def test_health_while_it_ends(self):
+        server = self.start("-m", f"x={self.model}")
+        busy, asks = server.connect(), [server.connect() for _ in range(3)]
+        paths = "/health", "/ping", "/v2/health/ready"
+        for connection, path in zip(asks, paths):
+            connection.request("GET", path)
+            response = connection.getresponse()
+            self.assertEqual((response.status, bool(response.read())), (200, path.startswith("/v2")), path)
+        before = server.metric('te_request_count{method="batch"}')
+        busy.request("POST", "/predict", json.dumps({"inputs": [["dogs eat on the beach " * 10]] * 2000}))
+        while server.metric('te_request_count{method="batch"}') == before:
+            time.sleep(0.001)
+        server.process.send_signal(signal.SIGTERM)
+        while "stopping" not in "\n".join(server.messages):
+            time.sleep(0.001)
+        time.sleep(0.05)  # it says so first
+        for connection, path in zip(asks, paths):
+            connection.request("GET", path)
+            self.assertEqual(connection.getresponse().status, 503, path)
+        self.assertEqual(busy.getresponse().status, 200)
+        for connection in [busy, *asks]:
+            connection.close()
+
     def test_wrong_variables(self):
         for name, value, reason in [("PORT", "abc", "abc"), ("PORT", "70000", "from 0 to 65535"),
                                     ("API_KEY", "secret\n", "expected a key without control characters"),
@@ -283,7 +318,7 @@ class Starting(ServeTest):
         def run(*arguments):
             return subprocess.run([str(self.bin / "bert-serve"), *arguments], capture_output=True, text=True,
                                   timeout=60, preexec_fn=limit)
-        if run("--version").returncode != 0:
+        if self.is_sanitized():
             self.skipTest("the program alone, with a sanitizer, takes more")
         done = run("-m", self.model, "--port", "0", "--http-threads", "1024")
         self.assertEqual(done.returncode, 1, done.stderr)

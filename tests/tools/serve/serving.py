@@ -73,6 +73,7 @@ class Server:
     def metric(self, name: str) -> float:
         text = self.request("GET", "/metrics")[2].decode()
         found = re.search("^" + re.escape(name) + " (.*)$", text, re.MULTILINE)
+        assert found or "{" in name, f"no metric {name}"  # those with a label come with the first value
         return float(found[1]) if found else 0
 
     def stop(self, sent=signal.SIGTERM) -> int:
@@ -104,9 +105,8 @@ class ServeTest(ToolTest):
         server = Server(cls.bin, *arguments, **options)
 
         def end():
-            if server.process.poll() is None:
-                code = server.stop()
-                assert code == 0, (code, server.messages)
+            code = server.stop() if server.process.poll() is None else server.process.returncode
+            assert code == 0, (code, server.messages)
         cls.addClassCleanup(end)
         return server
 

@@ -68,32 +68,38 @@ class Turns(ServeTest):
         return median
 
     def test_little_beside_much(self):
-        alone = self.median(THERE)
-        beside = self.beside_a_flood(THERE)
-        same = self.beside_a_flood(HERE)
-        print(f"median of a text: {1000 * alone:.1f} ms alone, {1000 * beside:.1f} ms beside another client's 32 "
-              f"requests of 12 texts at a time, {1000 * same:.1f} ms as one of its own", file=sys.stderr)
-        self.assertLess(beside, 3 * alone + 0.02)  # the clients' threads and the server share the processors
-        self.assertGreater(same, 3 * beside)
+        for _ in range(3):  # the machine may have other work
+            alone = self.median(THERE)
+            beside = self.beside_a_flood(THERE)
+            same = self.beside_a_flood(HERE)
+            print(f"median of a text: {1000 * alone:.1f} ms alone, {1000 * beside:.1f} ms beside another client's 32 "
+                  f"requests of 12 texts at a time, {1000 * same:.1f} ms as one of its own", file=sys.stderr)
+            # The clients' threads and the server share the processors.
+            if beside < 3 * alone + 0.02 and same > 3 * beside:
+                return
+        self.fail("A client waits for another's requests.")
 
     def test_places(self):
         """Where all places are taken, a client without one gets one nevertheless."""
-        server = self.start("-m", f"x={self.model}", "--max-concurrent", "2", "--client-header", "X-Forwarded-For")
+        options = "--max-concurrent", "2", "--client-header", "X-Forwarded-For"
+        server = self.start("-m", f"x={self.dir / 'wide'}", *options)
+        many = json.dumps({"inputs": [["dogs eat on the beach " * 9]] * 400})
         first = [self.connect(HERE, server) for _ in range(2)]
         for i, connection in enumerate(first):
-            connection.request("POST", "/predict", LONG, {"X-Forwarded-For": "9.9.9.9, 10.0.0.1"})
+            connection.request("POST", "/predict", many, {"X-Forwarded-For": "9.9.9.9, 10.0.0.1"})
             self.until(lambda: server.metric("bert_serve_requests_in_progress") > i)  # noqa: B023
         self.ask(self.connect(HERE, server), status=429, **{"X-Forwarded-For": "10.0.0.1"})
         self.ask(self.connect(HERE, server), **{"X-Forwarded-For": "10.0.0.1, 10.0.0.2"})
         for connection in first:
             response = connection.getresponse()
-            self.assertEqual((response.status, len(json.loads(response.read()))), (200, 2000))
+            self.assertEqual((response.status, len(json.loads(response.read()))), (200, 400))
 
     def test_a_client_that_hangs_up_before_its_turn(self):
         connections = [self.connect(HERE) for _ in range(12)]
         for connection in connections:
             connection.request("POST", "/predict", LONG)
         self.until(lambda: self.server.metric("te_queue_size") >= 8)
+        self.assertGreater(self.server.metric("bert_serve_queue_tokens"), 0)
         for connection in connections:
             connection.close()
         self.until(lambda: self.server.metric("bert_serve_requests_in_progress") == 0)
