@@ -117,6 +117,12 @@ int segments_of(const Model& model) { return Internals::impl(model).config.types
 
 bool truncates_left(const Model& model) { return Internals::impl(model).truncates_left(); }
 
+bool normalizes(const Model& model) { return Internals::impl(model).sentence.normalizes(); }
+
+bool marks_spans(const Model& model) {
+  return Internals::impl(model).config.by_token.span_tags.has_value();
+}
+
 Pass::Pass(const Model& model, std::span<const Encoding> encodings) : model_(model) {
   const Config& config = Internals::impl(model).config;
   for (size_t i = 0; i < encodings.size(); ++i) {
@@ -170,9 +176,13 @@ Pass::Work Pass::work(bool logits) const {
     for (const auto* linear : {&layer.intermediate, &layer.up, &layer.output}) {
       if (*linear) multiply(**linear, rows);
     }
-    if (layer.bottleneck) {
-      for (const DenseLayer& dense : layer.bottleneck->dense_layers("", "")) {
-        multiply(*dense.linears.front(), rows);
+    std::vector<DenseLayer> others;
+    if (layer.bottleneck) others = layer.bottleneck->dense_layers("", "");
+    if (layer.layer_inputs) others = layer.layer_inputs->dense_layers("");
+    for (const DenseLayer& dense : others) multiply(*dense.linears.front(), rows);
+    if (const auto& cross = layer.cross) {
+      for (const auto* linear : {&cross->query, &cross->key_value, &cross->output}) {
+        multiply(*linear, rows);
       }
     }
     if (const auto& experts = layer.experts) {
@@ -190,6 +200,7 @@ Pass::Work Pass::work(bool logits) const {
       for (int64_t t = 0; t < (first ? 1 : length); ++t) {
         const int64_t after = layer.positions.causal ? 0 : window;
         pairs += std::min(length - 1, t + after) - std::max<int64_t>(0, t - window) + 1;
+        if (layer.cross) pairs += length;
       }
     }
     work.operations +=

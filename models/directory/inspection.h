@@ -30,6 +30,12 @@ int segments_of(const Model& model);
 
 bool truncates_left(const Model& model);  // what does not fit
 
+// Whether embed()'s vectors have length 1 already.
+bool normalizes(const Model& model);
+
+// Whether the labels of tokens mark whole spans: O, and B-, I-, E- and S- of each kind.
+bool marks_spans(const Model& model);
+
 // What the embedding layer adds up for one input of S tokens; E is the width of its tables, or in
 // MobileBERT, whose `word` is the product of three tokens' embeddings, H.
 struct EmbeddingParts {

@@ -35,7 +35,8 @@ class SentenceEmbedding {
 
   std::string description() const;                            // "cls, normalised"
   bool is_configured() const { return modules_.configured; }  // by modules.json
-  int64_t columns() const { return modules_.columns; }        // F
+  bool normalizes() const { return modules_.normalize; }
+  int64_t columns() const { return modules_.columns; }  // F
   // Which rows of the last hidden state run() needs.
   engine::Reads reads() const {
     const bool first = modules_.poolings == std::vector{Pooling::cls};

@@ -171,6 +171,13 @@ class BenchTest(ToolTest):
         row, = self.answers("--json", "--runs", 1, "--task", "logits", "4x30")
         self.assertLess(row["gflops"] * row["median_ms"] * 1e6, flops_of([30] * 4))
 
+    def test_a_decoder_attends_twice(self):
+        bart = self.make_model("bart", "--family", "bart", "--head", "none")  # two layers of each kind
+        row, = self.answers("-m", bart, "--json", "--runs", 1, "4x30")
+        weights = WEIGHTS + 2 * (8 * 16 * 16 + 2 * 16 * 32)
+        pairs = 2 * 30 * 30 + 2 * (30 * 31 // 2 + 30 * 30)  # the decoder's own attention is causal
+        self.assertAlmostEqual(row["gflops"] * row["median_ms"] * 1e6 / (4 * (2 * weights * 30 + 4 * 16 * pairs)), 1, 6)
+
     def test_a_page_that_cannot_be_written_is_found_before_anything_is_timed(self):
         for path, reason in (("no/x.html", "x.html: cannot be opened for writing"), (".", "Is a directory")):
             done = self.fail_with(1, reason, "--html", self.dir / path, "1x3")

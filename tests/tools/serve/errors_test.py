@@ -264,30 +264,42 @@ class Starting(ServeTest):
         answers = self.infer(self.model, "--precision", "int8", inputs=texts)
         self.assertEqual([sorted(x["score"] for x in row) for row in found],
                          [sorted(answer["logits"]) for answer in answers])
-        self.assertGreater(server.metric("te_batch_next_size_count"), 4)
+        self.until(lambda: server.metric("te_batch_next_size_count") > 4)  # counted after the answer
+
+    def begin(self, server, path: str) -> socket.socket:
+        """A request of which one line is missing."""
+        connection = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+        self.addCleanup(connection.close)
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\n".encode())
+        return connection
+
+    def finish(self, connection: socket.socket) -> int:
+        """The answer's status."""
+        connection.sendall(b"\r\n")
+        return int(connection.recv(65536)[9:12])
+
+    def start_busy(self):
+        """A server, and a connection whose request is being computed."""
+        server = self.start("-m", f"x={self.model}")
+        # Long enough that a signal comes before the answer, however busy the machine is.
+        body = json.dumps({"inputs": [["dogs eat on the beach " * 10]] * 2000})
+        busy = server.connect()
+        self.addCleanup(busy.close)
+        before = server.metric('te_request_count{method="batch"}')
+        busy.request("POST", "/predict", body)
+        self.until(lambda: server.metric('te_request_count{method="batch"}') > before)
+        return server, busy
 
     def test_health_while_it_ends(self):
-        server = self.start("-m", f"x={self.model}")
-        busy, asks = server.connect(), [server.connect() for _ in range(3)]
+        server, busy = self.start_busy()
         paths = "/health", "/ping", "/v2/health/ready"
-        for connection, path in zip(asks, paths):
-            connection.request("GET", path)
-            response = connection.getresponse()
-            self.assertEqual((response.status, bool(response.read())), (200, path.startswith("/v2")), path)
-        before = server.metric('te_request_count{method="batch"}')
-        busy.request("POST", "/predict", json.dumps({"inputs": [["dogs eat on the beach " * 10]] * 2000}))
-        while server.metric('te_request_count{method="batch"}') == before:
-            time.sleep(0.001)
+        self.assertEqual([self.finish(self.begin(server, path)) for path in paths], [200] * 3)
+        waiting, others = ([self.begin(server, path) for path in some] for some in (["/health"] * 100, paths))
         server.process.send_signal(signal.SIGTERM)
-        while "stopping" not in "\n".join(server.messages):
-            time.sleep(0.001)
-        time.sleep(0.05)  # it says so first
-        for connection, path in zip(asks, paths):
-            connection.request("GET", path)
-            self.assertEqual(connection.getresponse().status, 503, path)
+        while self.finish(waiting.pop()) != 503:  # the signal takes its time
+            time.sleep(0.02)
+        self.assertEqual([self.finish(connection) for connection in others], [503] * 3)
         self.assertEqual(busy.getresponse().status, 200)
-        for connection in [busy, *asks]:
-            connection.close()
 
     def test_wrong_variables(self):
         for name, value, reason in [("PORT", "abc", "abc"), ("PORT", "70000", "from 0 to 65535"),
@@ -364,21 +376,14 @@ class Starting(ServeTest):
         self.assertEqual(set(statuses), {(200, None), (429, "1")})
 
     def test_end_with_requests_under_way(self):
-        server = self.start("-m", f"x={self.model}")
-        # Long enough that the signal comes before the answer, however busy the machine is.
-        body = json.dumps({"inputs": [["dogs eat on the beach " * 10]] * 2000})
-        busy, idle = server.connect(), socket.create_connection(("127.0.0.1", server.port))
-        before = server.metric('te_request_count{method="batch"}')
-        busy.request("POST", "/predict", body)
-        while server.metric('te_request_count{method="batch"}') == before:
-            time.sleep(0.001)
+        server, busy = self.start_busy()
+        idle = socket.create_connection(("127.0.0.1", server.port))
         server.process.send_signal(signal.SIGTERM)
         response = busy.getresponse()
         self.assertEqual((response.status, len(json.loads(response.read()))), (200, 2000))
         self.assertEqual(response.headers["Connection"], "close")
         self.assertEqual(idle.recv(1), b"")
         idle.close()
-        busy.close()
         self.assertEqual(server.stop(0), 0)
         with self.assertRaises(OSError):
             server.connect(1).connect()

@@ -68,12 +68,6 @@ class Robust(ServeTest):
         self.addCleanup(connection.close)
         return connection
 
-    def until(self, condition, message: str):
-        end = time.monotonic() + 30
-        while not condition():
-            self.assertLess(time.monotonic(), end, message)
-            time.sleep(0.005)
-
     def test_packets_as_they_come(self):
         """Header and body cut anywhere, many requests on one connection, some sent ahead of the answer."""
         expected = self.server.request("POST", "/embed", ONE)[2]
@@ -92,15 +86,16 @@ class Robust(ServeTest):
             self.assertEqual(get_answer(connection), expected)
 
     def test_hanging_up_empties_the_queue(self):
+        wide = self.make_model("hung_up", "--shape", "4,256,4,1024")  # so slow that they are not answered before
+        server, body = self.start("-m", f"x={wide}"), json.dumps(self.LONG).encode()
         for _ in range(8):
-            connection = self.connect()
-            body = json.dumps(self.LONG).encode()
+            connection = self.connect(server)
             connection.sendall(HEAD.replace(b"embed", b"predict") % len(body) + body)
-            self.until(lambda: self.server.metric("bert_serve_requests_in_progress") > 0, "no request")
+            self.until(lambda: server.metric("bert_serve_requests_in_progress") > 0, "no request")
             connection.close()
-        self.until(lambda: self.server.metric("bert_serve_requests_in_progress") == 0, "still there")
-        self.assertEqual(self.server.metric("te_queue_size"), 0)
-        self.assertGreaterEqual(self.server.metric('te_request_failure{err="cancelled"}'), 6)
+        self.until(lambda: server.metric("bert_serve_requests_in_progress") == 0, "still there")
+        self.assertEqual(server.metric("te_queue_size"), 0)
+        self.assertGreaterEqual(server.metric('te_request_failure{err="cancelled"}'), 6)
 
     def test_who_hangs_up_is_in_the_log(self):
         log = self.dir / "hung-up.log"
@@ -147,6 +142,13 @@ class Robust(ServeTest):
         self.assertEqual(status, 422)
         self.assertRegex(text, b"the answer would have about [0-9]+ numbers, expected at most 18750: send fewer")
         self.assertEqual(server.request("POST", "/embed_all", {"inputs": ["two dogs"] * 40})[0], 200)
+        encoder = self.make_model("sized", "--head", "none")  # of 16 columns
+        server = self.start("-m", f"e={encoder}", "--max-body", "300000", "--max-bodies", "300000")
+        for path, body in (("/embed", {"inputs": ["a"] * 1200}), ("/v2/models/e/infer", {"inputs": [
+                {"name": "text", "datatype": "BYTES", "shape": [1200], "data": ["a"] * 1200}]})):
+            status, _, text = server.request("POST", path, body)
+            self.assertEqual(status, 422, text)
+            self.assertRegex(text, b"the answer would have about 19200 numbers, expected at most 18750")
 
     def test_timeout(self):
         wide = self.make_model("wide", "--shape", "4,128,2,512")
@@ -349,8 +351,9 @@ class Robust(ServeTest):
                 try:
                     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
                         for _ in range(50):
-                            received, sent = b"", time.monotonic()
+                            received = b""
                             connection.sendall(HEAD % len(ONE) + ONE)
+                            sent = time.monotonic()
                             while not is_whole(received) and (part := connection.recv(65536)):
                                 received += part
                             with lock:

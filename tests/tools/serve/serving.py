@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -109,6 +110,12 @@ class ServeTest(ToolTest):
             assert code == 0, (code, server.messages)
         cls.addClassCleanup(end)
         return server
+
+    def until(self, condition, message=""):
+        end = time.monotonic() + 30
+        while not condition():
+            self.assertLess(time.monotonic(), end, message)
+            time.sleep(0.002)
 
     @staticmethod
     def start_threads(count: int, function):

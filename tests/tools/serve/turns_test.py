@@ -35,12 +35,6 @@ class Turns(ServeTest):
         self.addCleanup(connection.close)
         return connection
 
-    def until(self, condition):
-        end = time.monotonic() + 30
-        while not condition():
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.002)
-
     def median(self, address, count=40, **headers) -> float:
         """Of the seconds that a client waits which asks for a text now and then."""
         connection, times = self.connect(address), []

@@ -325,7 +325,7 @@ void HttpSession::finish() {
   if (closes_) return linger();
   if (buffer_.size() == 0 && buffer_.capacity() > first_.size()) release_buffer();
   expect_next();
-  if (context_->draining) enter(State::idle, seconds(0));
+  if (context_->draining) enter(State::idle, milliseconds(1));
   parse();
   read();
 }

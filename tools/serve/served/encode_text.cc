@@ -36,6 +36,10 @@ void keep(bert::Encoding& encoding, bert::TokenRange& range, size_t kept, Side c
   erase(encoding.type_ids);
   erase(encoding.offsets);
   range.end -= end - begin;
+  if (&range == &encoding.first && encoding.second.end > 0) {  // which comes after it
+    encoding.second.begin -= end - begin;
+    encoding.second.end -= end - begin;
+  }
 }
 
 void truncate(bert::Encoding& encoding, size_t most, Side cut) {
@@ -62,7 +66,7 @@ std::vector<size_t> scalar_bytes(const std::string& text) {
   return bytes;
 }
 
-// The padding token's id, or -1. If the files name none, [PAD] or <pad> is tried.
+// The padding token's id, or -1. If the files name none that is one, [PAD] or <pad>.
 int32_t padding_of(const std::string& directory, const bert::Tokenizer& tokenizer) {
   auto named = tokenizer::read_tokenizer_config(directory).special_tokens;
   for (const std::string& token :

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "models/directory/inspection.h"
 #include "tools/console/vector_math.h"
 
 namespace bert::tools {
@@ -17,7 +18,7 @@ bert::Output embed(const bert::Model& model, std::span<const bert::Encoding> enc
       std::copy_n(all.row(i).data(), shorter.columns, shorter.row(i).data());
     }
     all = std::move(shorter);
-  } else if (model.info().pooling.ends_with(", normalised")) {
+  } else if (bert::models::normalizes(model)) {
     return all;  // scaled once more, their last bits could change
   }
   for (int64_t i = 0; options.normalize && i < all.rows; ++i) normalize(all.row(i));

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <utility>
-#include <vector>
-
 #include "tools/serve/routes/route.h"
 
 namespace bert::tools::serve {
@@ -32,19 +29,6 @@ inline constexpr Field kZeroShotTask[] = {
     kTruncateFields[0],
     kModelField,
 };
-
-// spell(logits) returns Spelled.
-template <typename Spell>
-Work logits_work(const ServedModel& model, std::vector<bert::Encoding> encodings, Work work,
-                 Spell spell) {
-  set_ask<bert::Output>(
-      work,
-      [&model, encodings = std::move(encodings)](auto options, auto done) mutable {
-        model.queue.run(std::move(encodings), std::move(options), std::move(done));
-      },
-      std::move(spell));
-  return work;
-}
 
 // In the shapes of Hugging Face's inference API.
 Work classification_work(const Call& call, const ServedModel& model);

@@ -9,10 +9,12 @@
 
 #include <fmt/format.h>
 
+#include "models/directory/inspection.h"
 #include "tools/console/vector_math.h"
 #include "tools/infer/answers/numbers.h"
 #include "tools/serve/routes/route.h"
 #include "tools/serve/routes/tasks/base64.h"
+#include "tools/serve/served/model_work.h"
 #include "tools/serve/served/request_error.h"
 
 namespace bert::tools::serve {
@@ -74,7 +76,7 @@ Shape shape_of(const ServedModel& model, const JsonObject& object, bool normaliz
   const int64_t size = model.info.embedding;
   const int64_t columns = object.whole("dimensions", 1, size).value_or(size);
   // Scaled twice, an embedding would not have quite the bits that the model gives it.
-  const bool is_normalised = columns == size && model.info.pooling.ends_with(", normalised");
+  const bool is_normalised = columns == size && bert::models::normalizes(model.model);
   return {columns, normalizes && !is_normalised};
 }
 
@@ -96,20 +98,6 @@ std::vector<bert::Encoding> encode_inputs(const Call& call, const ServedModel& m
     }
   }
   return encodings;
-}
-
-// spell(line, shaped) appends all rows.
-template <typename Spell>
-Work embedding_work(const ServedModel& model, std::vector<bert::Encoding> encodings, Work work,
-                    Spell spell) {
-  work.numbers = work.inputs * model.info.embedding;
-  set_ask<bert::Output>(
-      work,
-      [&model, encodings = std::move(encodings)](auto options, auto done) mutable {
-        model.queue.embed(std::move(encodings), std::move(options), std::move(done));
-      },
-      std::move(spell));
-  return work;
 }
 
 void append_floats(std::string& line, std::span<const float> values) {

@@ -8,7 +8,8 @@
 #include <fmt/format.h>
 
 #include "tools/infer/answers/numbers.h"
-#include "tools/serve/routes/tasks/classify_routes.h"
+#include "tools/serve/routes/route.h"
+#include "tools/serve/served/model_work.h"
 #include "tools/serve/served/request_error.h"
 
 namespace bert::tools::serve {
@@ -239,13 +240,7 @@ Outcome infer(const Call& call) {
   if (outputs.is_classifier) {
     return logits_work(model, std::move(encodings), std::move(work), std::move(answer));
   }
-  set_ask<bert::Output>(
-      work,
-      [&model, encodings = std::move(encodings)](auto options, auto done) mutable {
-        model.queue.embed(std::move(encodings), std::move(options), std::move(done));
-      },
-      std::move(answer));
-  return work;
+  return embedding_work(model, std::move(encodings), std::move(work), std::move(answer));
 }
 
 HttpResponse json_response(const ordered_json& value) {

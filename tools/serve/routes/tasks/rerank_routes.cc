@@ -11,6 +11,7 @@
 
 #include "tools/infer/answers/numbers.h"
 #include "tools/serve/routes/tasks/classify_routes.h"
+#include "tools/serve/served/model_work.h"
 #include "tools/serve/served/request_error.h"
 
 namespace bert::tools::serve {

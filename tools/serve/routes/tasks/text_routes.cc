@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "models/directory/inspection.h"
 #include "tokenizer/unicode/utf8.h"
 #include "tools/infer/answers/numbers.h"
 #include "tools/serve/served/request_error.h"
@@ -37,17 +38,12 @@ void count_texts(const std::vector<bert::Input>& texts, Work& work) {
   }
 }
 
-// By default that of Hugging Face's API, but for labels that only mark whole spans.
-bert::Aggregation default_aggregation(const bert::Info& info) {
-  const auto has = [&](const char* prefix) {
-    return std::ranges::any_of(info.labels,
-                               [&](const std::string& label) { return label.starts_with(prefix); });
-  };
-  return has("E-") && has("S-") ? bert::Aggregation::automatic : bert::Aggregation::simple;
-}
-
-bert::Aggregation aggregation_of(const JsonObject& parameters, const bert::Info& info) {
-  if (!parameters.has("aggregation_strategy")) return default_aggregation(info);
+// By default that of Hugging Face's API, but for labels that mark whole spans.
+bert::Aggregation aggregation_of(const JsonObject& parameters, const bert::Model& model) {
+  if (!parameters.has("aggregation_strategy")) {
+    return bert::models::marks_spans(model) ? bert::Aggregation::automatic
+                                            : bert::Aggregation::simple;
+  }
   const std::string name = parameters.text("aggregation_strategy").value_or("simple");
   if (name == "none") return bert::Aggregation::none;
   if (name == "simple") return bert::Aggregation::simple;
@@ -256,7 +252,7 @@ int64_t count_masks(const ServedModel& model, const std::vector<bert::Encoding>&
 
 Work tag_work(const Call& call, const ServedModel& model) {
   const JsonObject task = call.task(kTagTask);
-  const bert::Aggregation aggregation = aggregation_of(task, model.model.info());
+  const bert::Aggregation aggregation = aggregation_of(task, model.model);
   bert::TagOptions tag = {.aggregation = aggregation};
   tag.stride = static_cast<int>(task.whole("stride", 0, kMostTokens).value_or(tag.stride));
   tag.labels = task.texts("candidate_labels");
