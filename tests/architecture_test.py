@@ -23,7 +23,7 @@ PUBLIC = {"models/bert_infer.h", "bert_infer.h", "bert_encoding.h", "bert_infer_
 PER_INSTRUCTION_SET = {"row_kernels", "matmul_kernels", "product_kernels", "quantise_kernels",
                        "attention_kernels", "kernel_table"}
 MOST_FILES, MOST_LINES = 12, 400
-READING_LINES = 3000  # of the path of a pair: an afternoon's reading
+READING_LINES = 3100  # of the path of a pair: an afternoon's reading
 
 
 def sources(*folders: str) -> list[Path]:

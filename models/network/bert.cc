@@ -91,11 +91,10 @@ Tensor Layer::attend(const Pass& pass, Reads reads, bool probabilities, int64_t 
   return x;
 }
 
-// The feed-forward network, on at most rows_at_a_time tokens at a time. x: [T, H].
-void Layer::feed_forward(const Pass& pass, int64_t rows_at_a_time, Tensor x) const {
+// The feed-forward network's two products, on at most rows_at_a_time tokens at a time. x: [T, H].
+void Layer::run_one_network(const Pass& pass, int64_t rows_at_a_time, Tensor x) const {
   const auto& [batch, team, space, before] = pass;
-  if (experts) run_experts(pass, x);
-  for (int64_t first = 0; first < x.rows && !experts; first += rows_at_a_time) {
+  for (int64_t first = 0; first < x.rows; first += rows_at_a_time) {
     const Tensor part = {x.row(first), std::min(rows_at_a_time, x.rows - first), x.columns};
     // Slices add to x, of which the next ones read what it was.
     const bool copies = slices > 1 && !pre_norm;
@@ -113,19 +112,27 @@ void Layer::feed_forward(const Pass& pass, int64_t rows_at_a_time, Tensor x) con
       add_normed(*output, output_post_norm, pass, wide, part, slice);  // dense + residual
     }
   }
-  if (!pre_norm) engine::layer_norm(team, x, *output_norm, x);
 }
 
-Tensor Layer::run(const Batch& batch, engine::Team& team, Reads reads, bool probabilities,
-                  Workspace& space, Tensor x) const {
-  const Pass pass{batch, team, space, [](const engine::Linear&, Tensor) {}};
-  const int64_t rows_at_a_time = qkv.product().rows_at_a_time(team.threads());
+void Layer::feed_forward(const Pass& pass, int64_t rows_at_a_time, Tensor x) const {
+  experts ? run_experts(pass, x) : run_one_network(pass, rows_at_a_time, x);
+  if (!pre_norm) engine::layer_norm(pass.team, x, *output_norm, x);
+}
+
+Tensor Layer::forward(const Pass& pass, Reads reads, bool probabilities, int64_t rows_at_a_time,
+                      Tensor x) const {
   if (bottleneck) return run_narrowed(pass, probabilities, rows_at_a_time, x);
   x = attend(pass, reads, probabilities, rows_at_a_time, x);
   if (cross) attend_to_encoder(pass, rows_at_a_time, x);
   feed_forward(pass, rows_at_a_time, x);
   if (layer_inputs) add_layer_inputs(pass, x);
   return x;
+}
+
+Tensor Layer::run(const Batch& batch, engine::Team& team, Reads reads, bool probabilities,
+                  Workspace& space, Tensor x) const {
+  const Pass pass{batch, team, space, [](const engine::Linear&, Tensor) {}};
+  return forward(pass, reads, probabilities, qkv.product().rows_at_a_time(team.threads()), x);
 }
 
 Tensor Encoder::run(const Batch& batch, engine::Team& team, Reads reads, Workspace& space,

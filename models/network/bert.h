@@ -153,6 +153,9 @@ struct Layer {
   };
   engine::AttentionOptions attention_options(engine::Reads reads, bool probabilities,
                                              const Workspace& space) const;
+  // The steps of run() and calibrate(), in order.
+  engine::Tensor forward(const Pass& pass, engine::Reads reads, bool probabilities,
+                         int64_t rows_at_a_time, engine::Tensor x) const;
   engine::Tensor attend(const Pass& pass, engine::Reads reads, bool probabilities,
                         int64_t rows_at_a_time, engine::Tensor x) const;
   // run() of a layer with a bottleneck, and its steps.
@@ -171,6 +174,7 @@ struct Layer {
   void attend_by_groups(const Pass& pass, engine::AttentionOptions options, int64_t rows_at_a_time,
                         int64_t columns, const Project& project, engine::Tensor context) const;
   void feed_forward(const Pass& pass, int64_t rows_at_a_time, engine::Tensor x) const;
+  void run_one_network(const Pass& pass, int64_t rows_at_a_time, engine::Tensor x) const;
   void run_experts(const Pass& pass, engine::Tensor x) const;
   void add_layer_inputs(const Pass& pass, engine::Tensor x) const;
   // norm(x) if norms come first, else x.
