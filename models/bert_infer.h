@@ -178,12 +178,12 @@ struct Label {  // one of those that a head chooses from
 
 // One probability per logit, [C], or the logits themselves if the scores are raw.
 BERT_INFER_API std::vector<float> probabilities(std::span<const float> logits, const Info& info);
-// The label with the greatest logit, the first if there are several.
+// The label with the greatest logit, the first if there are several. Needs one logit per label.
 BERT_INFER_API Label best_label(std::span<const float> logits, const Info& info);
 
 // The cosine of two vectors of the same size, 0 if either is zero.
 BERT_INFER_API float similarity(std::span<const float> a, std::span<const float> b);
-// How similar two embeddings of the model are, by the measure that info.similarity names.
+// The measure of embeddings that info.similarity names; the cosine if it names one of max_sim().
 BERT_INFER_API float similarity(std::span<const float> a, std::span<const float> b,
                                 const Info& info);
 // The indices of the k greatest scores, or of all if there are fewer, best first. Equal scores
@@ -355,7 +355,7 @@ class BERT_INFER_API Model {
   std::vector<SparseVector> sparse(std::span<const Input> inputs) const;
   std::vector<SparseVector> sparse(std::span<const Encoding> encodings) const;
   // Vectors of the tokens, [N] of [tokens, info().token_vector]: of ColBERT models and BGE-M3.
-  // Encodings are used as they are: tokenize() with the role adds its marker and padding.
+  // Encodings are used as they are: tokenize() with the role adds its prompt and tokens.
   std::vector<Output> multi_vector(std::span<const Input> inputs, Role role) const;
   std::vector<Output> multi_vector(std::span<const Encoding> encodings, Role role) const;
   // Last hidden states and pooler outputs, [N], and the hidden states at the given layers: 0 is the

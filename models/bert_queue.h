@@ -64,8 +64,8 @@ template <typename Result>
 using OnAnswer = std::function<void(std::future<Result> answer)>;
 
 struct QueueOptions {  // its limits
-  // Requests are refused while this many requests or tokens are waiting. 0: no limit. A request
-  // with more tokens than the limit is accepted if none wait.
+  // The most requests and tokens that may wait: one beyond is refused. 0: no limit. A request with
+  // more tokens than the limit is accepted if none wait.
   int64_t max_requests = 0, max_tokens = 0;
   // Called after answers have been given, in the thread that gave them: once for all of a batch, so
   // that `done` can collect answers to be delivered together.

@@ -31,8 +31,8 @@ extern "C" {
 typedef struct bert_queue bert_queue;      // of requests to one model
 typedef struct bert_request bert_request;  // can be waited for and cancelled
 
-// options: [option_count], or NULL if that is 0: max_requests and max_tokens. A request that comes
-// while so many requests or tokens wait is answered with BERT_FULL; 0, the default, is no limit.
+// options: [option_count], or NULL if that is 0: max_requests and max_tokens, the most that may
+// wait; one request may have more tokens. One beyond is answered with BERT_FULL. 0: no limit.
 BERT_INFER_API bert_status bert_queue_create(const bert_model* model, const bert_option* options,
                                              size_t option_count, bert_queue** queue);
 // Ends requests that wait with BERT_CLOSED, and returns when those that were being computed have

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <exception>
 #include <future>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -119,42 +118,63 @@ RequestOptions request_options(const bert_request& request, int64_t deadline_ms)
   return options;
 }
 
-void check_task_name(std::string_view task) {
-  constexpr std::string_view kNames[] = {"run",    "run_tokens", "embed", "sparse",
-                                         "hidden", "fill_mask",  "tag",   "answer"};
-  if (std::ranges::find(kNames, task) != std::end(kNames)) return;
-  throw InvalidArgument(
-      fmt::format("unknown task '{}', expected one of {}", task, fmt::join(kNames, ", ")));
-}
+struct Submission {
+  Queue& queue;
+  bert_request* request;  // may be freed before the queue's function returns
+  std::vector<Input> inputs;
+  const SubmitOptions& given;
+  RequestOptions options;
+};
+using Submit = void (*)(Submission);
 
-// The task's name is known.
-void submit(Queue& queue, bert_request* request, std::vector<Input> inputs,
-            const SubmitOptions& given) {
-  const std::string task = request->task;  // the request may be freed before this returns
-  RequestOptions options = request_options(*request, given.deadline_ms);
-  if (task == "run") {
-    queue.run(std::move(inputs), std::move(options), on_answer<Output>(request));
-  } else if (task == "embed") {
-    queue.embed(std::move(inputs), std::move(options), on_answer<Output>(request));
-  } else if (task == "run_tokens") {
-    queue.run_tokens(std::move(inputs), std::move(options),
-                     on_answer<std::vector<Output>>(request));
-  } else if (task == "sparse") {
-    queue.sparse(std::move(inputs), std::move(options),
-                 on_answer<std::vector<SparseVector>>(request));
-  } else if (task == "hidden") {
-    queue.hidden(std::move(inputs), given.layers, std::move(options),
-                 on_answer<std::vector<Hidden>>(request));
-  } else if (task == "fill_mask") {
-    queue.fill_mask(std::move(inputs), given.k, std::move(options),
-                    on_answer<std::vector<std::vector<Blank>>>(request));
-  } else if (task == "tag") {
-    queue.tag(std::move(inputs), given.tag, std::move(options),
-              on_answer<std::vector<Tags>>(request));
-  } else {
-    queue.answer(std::move(inputs), given.answer, std::move(options),
-                 on_answer<std::vector<bert::Answer>>(request));
+// The tasks that requests may be for; read_submit_options() reads the options of each.
+constexpr std::pair<std::string_view, Submit> kQueueTasks[] = {
+    {"run",
+     [](Submission s) {
+       s.queue.run(std::move(s.inputs), std::move(s.options), on_answer<Output>(s.request));
+     }},
+    {"run_tokens",
+     [](Submission s) {
+       s.queue.run_tokens(std::move(s.inputs), std::move(s.options),
+                          on_answer<std::vector<Output>>(s.request));
+     }},
+    {"embed",
+     [](Submission s) {
+       s.queue.embed(std::move(s.inputs), std::move(s.options), on_answer<Output>(s.request));
+     }},
+    {"sparse",
+     [](Submission s) {
+       s.queue.sparse(std::move(s.inputs), std::move(s.options),
+                      on_answer<std::vector<SparseVector>>(s.request));
+     }},
+    {"hidden",
+     [](Submission s) {
+       s.queue.hidden(std::move(s.inputs), s.given.layers, std::move(s.options),
+                      on_answer<std::vector<Hidden>>(s.request));
+     }},
+    {"fill_mask",
+     [](Submission s) {
+       s.queue.fill_mask(std::move(s.inputs), s.given.k, std::move(s.options),
+                         on_answer<std::vector<std::vector<Blank>>>(s.request));
+     }},
+    {"tag",
+     [](Submission s) {
+       s.queue.tag(std::move(s.inputs), s.given.tag, std::move(s.options),
+                   on_answer<std::vector<Tags>>(s.request));
+     }},
+    {"answer", [](Submission s) {
+       s.queue.answer(std::move(s.inputs), s.given.answer, std::move(s.options),
+                      on_answer<std::vector<bert::Answer>>(s.request));
+     }}};
+
+Submit find_task(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const auto& [known, submit] : kQueueTasks) {
+    if (known == name) return submit;
+    names.push_back(known);
   }
+  throw InvalidArgument(
+      fmt::format("unknown task '{}', expected one of {}", name, fmt::join(names, ", ")));
 }
 
 // The answer, which must be a Result, once it is there.
@@ -220,7 +240,7 @@ bert_status bert_queue_submit(bert_queue* queue, const char* task, const bert_in
     c_api::required(request, "request");
     bert::Queue& to = c_api::required(queue, "queue").queue;
     const char* name = &c_api::required(task, "task");
-    c_api::check_task_name(name);
+    const c_api::Submit submit = c_api::find_task(name);
     const auto given = c_api::read_submit_options(name, options, option_count);
     std::vector<bert::Input> texts = c_api::read_inputs(inputs, count);
     auto made = std::make_unique<bert_request>();
@@ -229,7 +249,8 @@ bert_status bert_queue_submit(bert_queue* queue, const char* task, const bert_in
     if (callbacks != nullptr) made->state->callbacks = *callbacks;
     *request = made.get();
     try {
-      c_api::submit(to, made.get(), std::move(texts), given);
+      submit({to, made.get(), std::move(texts), given,
+              c_api::request_options(*made, given.deadline_ms)});
     } catch (...) {  // no memory: nothing was submitted
       *request = nullptr;
       throw;

@@ -55,6 +55,20 @@ models::RequestQueue::Limits limits_of(const Model& model, const QueueOptions& o
           .workers = impl.workers.count()};
 }
 
+// Requests whose keys are equal share a batch. Every option is named, so that a new one does not
+// compile before it is part of the key.
+std::string key_of(const TagOptions& how) {
+  const auto& [aggregation, stride, labels, threshold, nested, multi_label] = how;
+  std::string key = fmt::format("tag {} {} {} {} {}", static_cast<int>(aggregation), stride,
+                                threshold, nested, multi_label);
+  for (const std::string& label : labels) key += fmt::format(" {} {}", label.size(), label);
+  return key;
+}
+std::string key_of(const AnswerOptions& how) {
+  const auto& [stride, most_tokens, top_k] = how;
+  return fmt::format("answer {} {} {}", stride, most_tokens, top_k);
+}
+
 }  // namespace
 
 Unanswered::Unanswered(Reason reason, const std::string& what) : Error(what), reason_(reason) {}
@@ -94,16 +108,16 @@ struct __attribute__((visibility("hidden"))) Queue::Impl {
   // For functions that take encodings.
   template <typename Result, typename Compute>
   std::future<Result> encode(std::string task, Inputs inputs, RequestOptions options,
-                             OnAnswer<Result> done, const Compute& compute) {
+                             OnAnswer<Result> done, const Compute& compute,
+                             bool reads_end = false) {
     const auto as_usual = [this](const auto& texts) { return tokenize(model, texts); };
     return encode(std::move(task), std::move(inputs), std::move(options), std::move(done), compute,
-                  as_usual);
+                  as_usual, reads_end);
   }
   template <typename Result, typename Compute, typename Tokenize>
   std::future<Result> encode(std::string task, Inputs inputs, RequestOptions options,
                              OnAnswer<Result> done, const Compute& compute,
-                             const Tokenize& tokenized) {
-    const bool reads_end = task == "run";
+                             const Tokenize& tokenized, bool reads_end = false) {
     return submit<Encoding, Result>(
         std::move(task), std::move(options), std::move(done), compute, [&](auto& request) {
           if (const auto* texts = std::get_if<std::vector<Input>>(&inputs)) {
@@ -135,8 +149,9 @@ struct __attribute__((visibility("hidden"))) Queue::Impl {
   }
 
   std::future<Output> run(Inputs inputs, RequestOptions options, OnAnswer<Output> done) {
-    return encode("run", std::move(inputs), std::move(options), std::move(done),
-                  [](const Model& m, auto items) { return m.run(items); });
+    return encode(
+        "run", std::move(inputs), std::move(options), std::move(done),
+        [](const Model& m, auto items) { return m.run(items); }, true);
   }
   std::future<std::vector<Output>> run_tokens(Inputs inputs, RequestOptions options,
                                               OnAnswer<std::vector<Output>> done) {
@@ -176,11 +191,8 @@ struct __attribute__((visibility("hidden"))) Queue::Impl {
   }
   std::future<std::vector<Tags>> tag(std::vector<Input> inputs, const TagOptions& how,
                                      RequestOptions options, OnAnswer<std::vector<Tags>> done) {
-    std::string task = fmt::format("tag {} {} {} {} {}", static_cast<int>(how.aggregation),
-                                   how.stride, how.threshold, how.nested, how.multi_label);
-    for (const std::string& label : how.labels) task += fmt::format(" {} {}", label.size(), label);
     return read(
-        std::move(task), std::move(inputs), std::move(options), std::move(done),
+        key_of(how), std::move(inputs), std::move(options), std::move(done),
         [how](const Model& m, auto items) { return m.tag(items, how); },
         [this](const Input& input) { return whole_length(input); });
   }
@@ -188,8 +200,7 @@ struct __attribute__((visibility("hidden"))) Queue::Impl {
                                           RequestOptions options,
                                           OnAnswer<std::vector<Answer>> done) {
     return read(
-        fmt::format("answer {} {} {}", how.stride, how.most_tokens, how.top_k), std::move(inputs),
-        std::move(options), std::move(done),
+        key_of(how), std::move(inputs), std::move(options), std::move(done),
         [how](const Model& m, auto items) { return m.answer(items, how); },
         [this](const Input& input) { return whole_length(input); });
   }

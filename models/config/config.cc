@@ -41,16 +41,25 @@ const std::pair<std::string_view, engine::Activation> kGatedActivations[] = {
     {"gated-silu", engine::Activation::silu},
 };
 
-engine::Activation read_activation(const JsonFile& file, const Family& family) {
+// Returns nullptr for an unknown name.
+const engine::Activation* find_activation(std::string_view name) {
+  for (const auto& [known, activation] : kActivations) {
+    if (known == name) return &activation;
+  }
+  return nullptr;
+}
+
+engine::Activation read_layers_activation(const JsonFile& file, const Family& family) {
   const char* const field = family.settings.activation;
   const std::string name = file.text(field, family.settings.default_activation);
-  if (const engine::Activation* found = find_activation(name)) return *found;
   for (const auto& [gated, activation] : kGatedActivations) {
     if (gated == name && family.gate != Gate::none) return activation;
   }
-  const bool is_gated = family.gate != Gate::none && field == std::string_view("feed_forward_proj");
-  file.fail(field, is_gated ? "gated-gelu or gated-silu"
-                            : "gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu, tanh or silu");
+  if (family.gate != Gate::none && field == std::string_view("feed_forward_proj") &&
+      !find_activation(name)) {
+    file.fail(field, "gated-gelu or gated-silu");
+  }
+  return read_activation(file, field, family.settings.default_activation);
 }
 
 // Adds the architecture to a configuration that names none, judging by the tensors. For families
@@ -266,7 +275,7 @@ void read_sizes(const JsonFile& file, Config& config) {
   if (!(config.norm_epsilon >= 0 && config.norm_epsilon < 1)) {
     file.fail(epsilon, "a number of at least 0 and less than 1");
   }
-  config.activation = read_activation(file, *config.family);
+  config.activation = read_layers_activation(file, *config.family);
 }
 
 // Each layer has its own weights, except in ALBERT: its layers form groups, and each layer of a
@@ -316,23 +325,10 @@ void refuse_adapter(const std::string& directory) {
 
 }  // namespace
 
-const engine::Activation* find_activation(std::string_view name) {
-  for (const auto& [known, activation] : kActivations) {
-    if (known == name) return &activation;
-  }
-  return nullptr;
-}
-
-// The activation of a head's row, unless config.json names another.
-engine::Activation read_head_activation(const JsonFile& file, const Config& config,
-                                        const HeadRow& head) {
-  if (*head.activation_key) {
-    const std::string name = file.text(head.activation_key, head.activation);
-    if (const auto* found = find_activation(name)) return *found;
-    file.fail(head.activation_key,
-              "gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu, tanh or silu");
-  }
-  return *head.activation ? *find_activation(head.activation) : config.activation;
+engine::Activation read_activation(const JsonFile& file, const char* field,
+                                   const std::string& usual) {
+  if (const auto* found = find_activation(file.text(field, usual))) return *found;
+  file.fail(field, "gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu, tanh or silu");
 }
 
 Config read_config(const std::string& directory, const std::string& adapter) {
@@ -373,7 +369,10 @@ Config read_config(const std::string& directory, const std::string& adapter) {
   for (const HeadRow* head : config.heads_on_top) {
     (head->reads == ReadBy::every ? config.by_token : config.by_sequence) =
         read_head_labels(file, directory, head->kind);
-    config.head_activations[head] = read_head_activation(file, config, *head);
+    config.head_activations[head] =
+        *head->activation_key ? read_activation(file, head->activation_key, head->activation)
+        : *head->activation   ? *find_activation(head->activation)
+                              : config.activation;
   }
   const bool has_labels = std::ranges::any_of(config.heads_on_top, [](const HeadRow* head) {
     return head->kind == HeadKind::classification || head->kind == HeadKind::token_classification;

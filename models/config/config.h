@@ -179,7 +179,8 @@ inline constexpr int64_t kMaxConfigSize = 1 << 20;
 // these are then inferred from the tensors. adapter: as in Options. Errors are std::runtime_error.
 Config read_config(const std::string& directory, const std::string& adapter);
 
-// name: as in hidden_act. Returns nullptr for an unknown name.
-const engine::Activation* find_activation(std::string_view name);
+// The activation that a field names, with the names of hidden_act; `usual` if the field is missing.
+engine::Activation read_activation(const JsonFile& file, const char* field,
+                                   const std::string& usual);
 
 }  // namespace bert::models

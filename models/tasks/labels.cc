@@ -50,6 +50,7 @@ float similarity(std::span<const float> a, std::span<const float> b, const Info&
     return similarity(a, b);
   }
   check_sizes(a, b);
+  const engine::DefaultFloats floats;
   double product = 0, distances = 0, squares = 0;
   for (size_t i = 0; i < a.size(); ++i) {
     const double x = a[i], y = b[i];

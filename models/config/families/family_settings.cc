@@ -354,10 +354,7 @@ void read_deberta(const JsonFile& file, Config& config) {
   if (config.convolution == 0) return;
   if (config.convolution % 2 == 0) file.fail("conv_kernel_size", "an odd number");
   if (file.integer("conv_groups", 1, kMost, 1) != 1) file.fail("conv_groups", "1");
-  const auto* activation = find_activation(file.text("conv_act", "tanh"));
-  if (!activation)
-    file.fail("conv_act", "gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu, tanh or silu");
-  config.convolution_activation = *activation;
+  config.convolution_activation = read_activation(file, "conv_act", "tanh");
 }
 
 }  // namespace bert::models

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/runtime.h"
 #include "models/bert_infer.h"
 
 namespace bert {
@@ -42,6 +43,7 @@ float max_sim(const Output& query, const Output& document) {
         "and at least one in the document",
         query.rows, query.columns, document.rows, document.columns));
   }
+  const engine::DefaultFloats floats;
   double sum = 0;
   for (int64_t i = 0; i < query.rows; ++i) {
     float greatest = -std::numeric_limits<float>::infinity();

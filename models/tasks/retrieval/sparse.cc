@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/runtime.h"
 #include "models/calls/for_batches.h"
 #include "models/model_impl.h"
 
@@ -42,6 +43,7 @@ float dot(const SparseVector& a, const SparseVector& b) {
     throw Error(fmt::format("a sparse vector has {} ids and {} weights, expected as many",
                             each->ids.size(), each->weights.size()));
   }
+  const engine::DefaultFloats floats;
   double sum = 0;
   for (size_t i = 0, j = 0; i < a.ids.size() && j < b.ids.size();) {
     if (a.ids[i] == b.ids[j]) {

@@ -146,11 +146,7 @@ void read_t5(const JsonFile& file, Config& config) {
     file.fail(kNetwork, "gated-gelu or gated-silu");
   }
   constexpr const char* kActivation = "dense_act_fn";  // overrules what feed_forward_proj says
-  if (file.has(kActivation)) {
-    const auto* found = find_activation(file.text(kActivation));
-    if (!found) file.fail(kActivation, "gelu, gelu_new, relu or silu");
-    config.activation = *found;
-  }
+  if (file.has(kActivation)) config.activation = read_activation(file, kActivation, "");
   if (file.integer("relative_attention_max_distance", 1, 1 << 20, 128) != 128) {
     file.fail("relative_attention_max_distance", "128");
   }
