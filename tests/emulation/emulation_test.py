@@ -98,7 +98,7 @@ def main():
     if not options.limit:
         subprocess.run([*emulator, *test, f"--gtest_filter=-{':'.join(LONG)}"], check=True)
         return
-    found = subprocess.run([engine_test, "--gtest_list_tests", f"--gtest_filter=All/*/{options.table}"],
+    found = subprocess.run([*emulator, engine_test, "--gtest_list_tests", f"--gtest_filter=All/*/{options.table}"],
                            check=True, capture_output=True, text=True).stdout
     if found.count("GetParam()") < 10:
         sys.exit(f"expected tests of the kernels for {options.table}, found: {found}")

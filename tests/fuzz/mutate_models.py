@@ -197,7 +197,7 @@ def main() -> None:
                 shutil.rmtree(mutant)
     print(f"{options.count} mutants of {len(models)} models: {dict(outcomes)}, {findings} findings; "
           f"mutations: {dict(kinds.most_common())}")
-    if not outcomes["answers"] or not outcomes["refused"]:
+    if options.count >= 40 and not (outcomes["answers"] and outcomes["refused"]):
         sys.exit("expected mutants that are answered and others that are refused")
     sys.exit(findings > 0)
 

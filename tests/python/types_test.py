@@ -68,7 +68,7 @@ def public(of) -> set[str]:
 class TypesTest(unittest.TestCase):
     def check(self, *command) -> subprocess.CompletedProcess:
         with tempfile.TemporaryDirectory() as cache:
-            variables = {"MYPY_CACHE_DIR": cache, "RUFF_CACHE_DIR": cache}
+            variables = {"MYPY_CACHE_DIR": cache, "RUFF_CACHE_DIR": cache, "MYPY_FORCE_COLOR": "0"}
             return subprocess.run(list(map(str, command)), cwd=ROOT, text=True, capture_output=True,
                                   env=os.environ | variables)
 

@@ -44,7 +44,8 @@ class ToolTest(unittest.TestCase):
         return any(name in (self.bin / self.tool).read_bytes() for name in (b"__asan_init", b"__tsan_init"))
 
     def little_memory(self) -> dict:
-        """Arguments of run_tool, for 600 MB of address space if there is no sanitizer."""
+        """Arguments of run_tool, for 600 MB of address space, of which each thread takes some; with a sanitizer,
+        none."""
         limit = 600 << 20
         return {} if self.is_sanitized() else {
             "preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))}

@@ -314,7 +314,7 @@ static void test_callbacks(void) {
   bert_input inputs[COUNT];
   fill(inputs, COUNT);
   int32_t is_done;
-  for (int i = 0; i < 4; ++i) {  // the second request is freed in its callback; either may be NULL
+  for (int i = 0; i < 4; ++i) {  // the second request is freed in its callback; each may be NULL
     Told told = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0, 0, i == 1};
     bert_callbacks callbacks = {i == 2 ? NULL : on_progress, i == 3 ? NULL : on_done, NULL};
     bert_request* request;

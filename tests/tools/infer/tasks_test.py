@@ -292,7 +292,10 @@ class Directories(InferTest):
         for isa in "DEFAULT", "AVX2", "SSE41":
             environment = os.environ | {"ONEDNN_MAX_CPU_ISA": isa}
             speeds = note.findall(self.run_tool("-m", stored, "a", env=environment).stderr)
-            if isa == "DEFAULT" and re.search("avx512_bf16|amx_bf16", Path("/proc/cpuinfo").read_text()):
+            if (isa == "DEFAULT" and not self.is_sanitized()
+                    and re.search("avx512_bf16|amx_bf16", Path("/proc/cpuinfo").read_text())):
+                for _ in range(4):  # it is measured, perhaps beside other tests
+                    speeds += note.findall(self.run_tool("-m", stored, "a", env=environment).stderr)
                 self.assertTrue(speeds)
             for speed in speeds:
                 self.assertGreaterEqual(float(speed), 1.1, isa)

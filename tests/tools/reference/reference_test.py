@@ -8,6 +8,7 @@ import json
 import math
 import os
 import struct
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -28,8 +29,10 @@ from tensor_file import FormatError, TensorFile, to_bfloat16, write_tensors  # n
 try:
     import torch
 except ImportError:
-    if (PEERS / "installed").exists() and Path(sys.prefix) != PEERS:
-        os.execv(PEERS / "bin" / "python", [str(PEERS / "bin" / "python"), *sys.argv])
+    python = PEERS / "bin" / "python"
+    if python.exists() and Path(sys.prefix) != PEERS and subprocess.run(
+            [python, "-c", "import numpy, torch"], stderr=subprocess.DEVNULL).returncode == 0:
+        os.execv(python, [str(python), *sys.argv])
     assert os.environ.get("BERT_INFER_REQUIRE_PEERS") != "1", "tools/peers/setup installs PyTorch"
     torch = None
 

@@ -262,7 +262,7 @@ class Model:
     def multi_vector(self, inputs: Iterable[Text | Encoding], role: str) -> list[Matrix]:
         """Vectors of the tokens, [N] of [tokens, info.token_vector], of ColBERT models and BGE-M3.
         role: "query" or "document"; each has its own marker, padding and skipped tokens. Encodings
-        are used as they are: `tokenize` with the role adds its marker and padding."""
+        are used as they are: `tokenize` with the role adds its prompt, marker and padding."""
         return self._core.multi_vector(inputs, word("role", role))
 
     def fill_mask(self, inputs: Iterable[Text | Encoding], k: int = 5) -> list[list[results.Blank]]:

@@ -23,7 +23,7 @@ TEXTS_PER_CALL, BATCHES_PER_CALL = 64, 4
 # Arguments of sentence-transformers and transformers that make no difference: nothing is
 # downloaded, and no code is run but the library's own.
 WITHOUT_EFFECT = {"local_files_only", "token", "trust_remote_code"}
-# Arguments that are accepted only if they are None or empty.
+# Arguments that are accepted only if they are None or {}.
 ONLY_NONE = {"cache_folder", "config_kwargs", "model_kwargs", "processor_kwargs", "tokenizer_kwargs"}
 
 
