@@ -3,6 +3,7 @@
 """HTTP as bert-serve speaks it. Usage: http_test.py BIN_DIR"""
 import json
 import re
+import signal
 import socket
 import threading
 import time
@@ -199,6 +200,24 @@ class Http(ServeTest):
         self.assertEqual({(line["id"], line["method"], line["status"]) for line in lines},
                          {("mine", "POST", 413), ("mine", "POST", 415)})
         self.assertEqual(lines[0]["path"], "/v1/embeddings")
+
+    def test_an_answer_that_is_on_its_way_when_the_server_ends(self):
+        """Its client gets all of it, and does not hold up the end by keeping its connection open."""
+        server = self.start("-m", f"x={self.dir / 'encoder'}")
+        body = json.dumps({"inputs": ["dogs eat on the beach " * 9] * 2000}).encode()  # of some 20 MB of numbers
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+            connection.sendall(b"POST /embed_all HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            answer = connection.recv(65536)  # the others wait
+            server.process.send_signal(signal.SIGTERM)
+            self.until(lambda: "stopping" in "\n".join(server.messages))
+            time.sleep(0.5)
+            head, _, _ = answer.partition(b"\r\n\r\n")
+            size = len(head) + 4 + int(re.search(rb"Content-Length: (\d+)", head)[1])
+            while len(answer) < size:
+                answer += connection.recv(1 << 20)
+            self.assertIn(b"\r\nConnection: keep-alive", head)
+            self.assertEqual(connection.recv(1), b"")
+            self.assertEqual(server.process.wait(20), 0, server.messages)
 
 
 if __name__ == "__main__":
