@@ -48,6 +48,11 @@ class DefaultFloats {
 #endif
     std::fesetenv(&before_);
   }
+  // A number, whose last operation the compiler may otherwise move behind the destructor.
+  static float settled(float number) {
+    const volatile float copy = number;
+    return copy;
+  }
   DefaultFloats(const DefaultFloats&) = delete;
   DefaultFloats& operator=(const DefaultFloats&) = delete;
 

@@ -58,9 +58,9 @@ float similarity(std::span<const float> a, std::span<const float> b, const Info&
     distances += std::abs(x - y);
     squares += (x - y) * (x - y);
   }
-  return static_cast<float>(info.similarity == "dot"         ? product
-                            : info.similarity == "manhattan" ? -distances
-                                                             : -std::sqrt(squares));
+  return floats.settled(static_cast<float>(info.similarity == "dot"         ? product
+                                           : info.similarity == "manhattan" ? -distances
+                                                                            : -std::sqrt(squares)));
 }
 
 float similarity(std::span<const float> a, std::span<const float> b) {
@@ -76,8 +76,8 @@ float similarity(std::span<const float> a, std::span<const float> b) {
   if (a_squared == 0 || b_squared == 0) return 0;
   const double squares = a_squared * b_squared;
   const bool is_tiny = squares < 1e-60;  // and may be 0
-  return static_cast<float>(
-      product / (is_tiny ? std::sqrt(a_squared) * std::sqrt(b_squared) : std::sqrt(squares)));
+  return floats.settled(static_cast<float>(
+      product / (is_tiny ? std::sqrt(a_squared) * std::sqrt(b_squared) : std::sqrt(squares))));
 }
 
 std::vector<int64_t> top_k(std::span<const float> scores, int64_t k) {

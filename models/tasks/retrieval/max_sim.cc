@@ -53,7 +53,7 @@ float max_sim(const Output& query, const Output& document) {
     }
     sum += greatest;
   }
-  return static_cast<float>(sum);
+  return floats.settled(static_cast<float>(sum));
 }
 
 }  // namespace bert

@@ -52,7 +52,7 @@ float dot(const SparseVector& a, const SparseVector& b) {
       ++(a.ids[i] < b.ids[j] ? i : j);
     }
   }
-  return static_cast<float>(sum);
+  return floats.settled(static_cast<float>(sum));
 }
 
 std::vector<SparseVector> Model::sparse(std::span<const Encoding> encodings) const {

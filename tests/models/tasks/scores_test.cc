@@ -2,6 +2,9 @@
 //
 // How the logits of a classification become scores: by transformers' problem_type, and by what
 // sentence-transformers' CrossEncoder writes into config.json.
+#include <cfenv>
+#include <random>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -149,6 +152,34 @@ TEST(TopK, AreTheGreatestBestFirst) {
   EXPECT_THAT(top_k(scores, 0), testing::IsEmpty());
   EXPECT_THAT(top_k({}, 2), testing::IsEmpty());
   EXPECT_EQ(error_of([&] { top_k(scores, -1); }), "k is -1, expected at least 0");
+}
+
+TEST(Similarity, DoesNotDependOnTheCallersRoundingMode) {
+  std::mt19937 generator(9);
+  std::normal_distribution<float> random;
+  const auto some = [&](int64_t rows, int64_t columns) {
+    Output output(rows, columns);
+    for (float& x : output.values) x = random(generator);
+    return output;
+  };
+  const Output query = some(3, 21), document = some(5, 21);
+  const SparseVector a{{1, 4, 9}, some(1, 3).values}, b{{1, 4, 9}, some(1, 3).values};
+  const auto compare = [&] {
+    std::vector<float> found = {max_sim(query, document), dot(a, b)};
+    for (const char* measure : {"cosine", "dot", "euclidean", "manhattan"}) {
+      Info info;
+      info.similarity = measure;
+      found.push_back(similarity(query.row(0), document.row(0), info));
+    }
+    return found;
+  };
+  const std::vector<float> want = compare();
+  for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+    std::fesetround(mode);
+    const std::vector<float> got = compare();
+    std::fesetround(FE_TONEAREST);
+    EXPECT_THAT(got, testing::ElementsAreArray(want)) << mode;
+  }
 }
 
 }  // namespace

@@ -305,6 +305,24 @@ class Tasks(ServeTest):
                          "^`max_tokens_per_doc` is 0, expected ")
 
 
+class Spans(ServeTest):
+    """Labels that mark whole spans, and others that only look like it."""
+    @classmethod
+    def models(cls):
+        return [f"{name}={cls.make_model(name, '--head', 'tokens', '--labels', '5', '--label-names', labels)}"
+                for name, labels in (("whole", "O,B-A,I-A,E-A,S-A"), ("parts", "O,B-A,E-A,S-A,I-B"))]
+
+    def test_default_aggregation(self):
+        def entities(name, *options):
+            [row] = self.infer(self.dir / name, *options, inputs=[LONG + TEXTS[0]])
+            return [(x["begin"], x["end"], x["probability"]) for x in row["entities"]]
+        for name, usual in ("whole", "auto"), ("parts", "simple"):
+            self.assertNotEqual(entities(name, "--aggregation", "auto"), entities(name, "--aggregation", "simple"))
+            found = self.post(f"/models/{name}", {"inputs": LONG + TEXTS[0]})
+            self.assertEqual([(x["start"], x["end"], x["score"]) for x in found],
+                             entities(name, "--aggregation", usual))
+
+
 class Uncut(ServeTest):
     """--auto-truncate false is for every route whose requests do not say it."""
     options = ("--auto-truncate", "false")
