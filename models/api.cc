@@ -18,6 +18,8 @@ Error::Error(const std::string& what)
     : runtime_error(tokenizer::printable(what, tokenizer::kMostOfMessage)) {}
 Error::~Error() = default;
 
+std::string version() { return BERT_INFER_VERSION; }
+
 Tokenizer Tokenizer::load(const std::string& name, int max_length) {
   return models::guarded([&] {
     models::check_max_length(max_length);

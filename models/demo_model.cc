@@ -27,6 +27,4 @@ std::string demo_model() {
   throw Error("no demo model is installed with " + self_path.string() + ": give a model directory");
 }
 
-std::string version() { return BERT_INFER_VERSION; }
-
 }  // namespace bert

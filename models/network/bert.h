@@ -23,6 +23,7 @@
 #include "models/network/variants/convolutions/convolution.h"
 #include "models/network/variants/convolutions/short_convolution.h"
 #include "models/network/variants/decoder.h"
+#include "models/network/variants/dense_layer.h"
 #include "models/network/variants/experts.h"
 #include "models/network/variants/layer_inputs.h"
 #include "models/weights/checkpoint.h"
@@ -149,7 +150,7 @@ struct Layer {
     const Batch& batch;
     engine::Team& team;
     Workspace& space;
-    Experts::BeforeProduct before;
+    BeforeProduct before;
   };
   engine::AttentionOptions attention_options(engine::Reads reads, bool probabilities,
                                              const Workspace& space) const;

@@ -70,42 +70,6 @@ int64_t find_end(const Batch& batch, int64_t sequence, int32_t end) {
   return (found == last ? first : found) - batch.ids.begin();
 }
 
-}  // namespace
-
-void normalize_rows(Tensor y) {
-  for (int64_t i = 0; i < y.rows; ++i) {
-    float* row = y.row(i);
-    double squares = 0;
-    for (int64_t j = 0; j < y.columns; ++j) squares += static_cast<double>(row[j]) * row[j];
-    // Like torch.nn.functional.normalize, leaves a zero vector zero.
-    const auto length = static_cast<float>(std::max(std::sqrt(squares), 1e-12));
-    for (int64_t j = 0; j < y.columns; ++j) row[j] /= length;
-  }
-}
-
-namespace {
-
-// As Perplexity's FlexibleQuantizer does by default. Halves are rounded to even numbers.
-void round_rows(Tensor y) {
-  for (int64_t i = 0; i < y.rows; ++i) {
-    for (float& value : std::span(y.row(i), y.columns)) {
-      value = std::nearbyint(127 * std::tanh(value));
-    }
-  }
-}
-
-}  // namespace
-
-Tensor first_rows(const Batch& batch, ConstTensor x, Workspace& space) {
-  const Tensor first = space.rows.tensor(batch.sequences(), x.columns);
-  for (int64_t i = 0; i < first.rows; ++i) {
-    std::copy_n(x.row(batch.starts[i]), x.columns, first.row(i));
-  }
-  return first;
-}
-
-namespace {
-
 // As transformers does it: the first row if there is no such token.
 Tensor last_rows(const Config& config, const Batch& batch, ConstTensor x, Workspace& space) {
   const auto is_read = [&](int32_t id) {
@@ -120,7 +84,35 @@ Tensor last_rows(const Config& config, const Batch& batch, ConstTensor x, Worksp
   return last;
 }
 
+// As Perplexity's FlexibleQuantizer does by default. Halves are rounded to even numbers.
+void round_rows(Tensor y) {
+  for (int64_t i = 0; i < y.rows; ++i) {
+    for (float& value : std::span(y.row(i), y.columns)) {
+      value = std::nearbyint(127 * std::tanh(value));
+    }
+  }
+}
+
 }  // namespace
+
+void normalize_rows(Tensor y) {
+  for (int64_t i = 0; i < y.rows; ++i) {
+    float* row = y.row(i);
+    double squares = 0;
+    for (int64_t j = 0; j < y.columns; ++j) squares += static_cast<double>(row[j]) * row[j];
+    // Like torch.nn.functional.normalize, leaves a zero vector zero.
+    const auto length = static_cast<float>(std::max(std::sqrt(squares), 1e-12));
+    for (int64_t j = 0; j < y.columns; ++j) row[j] /= length;
+  }
+}
+
+Tensor first_rows(const Batch& batch, ConstTensor x, Workspace& space) {
+  const Tensor first = space.rows.tensor(batch.sequences(), x.columns);
+  for (int64_t i = 0; i < first.rows; ++i) {
+    std::copy_n(x.row(batch.starts[i]), x.columns, first.row(i));
+  }
+  return first;
+}
 
 Tensor classified_rows(const Config& config, Config::ClassifierPooling pooling, const Batch& batch,
                        Tensor x, engine::Team& team, Workspace& space) {
@@ -133,13 +125,7 @@ Tensor classified_rows(const Config& config, Config::ClassifierPooling pooling, 
 Tensor mean_rows(const Batch& batch, ConstTensor x, engine::Team& team, Workspace& space) {
   const Tensor mean = space.rows.tensor(batch.sequences(), x.columns);
   team.run(mean.rows, [&](int64_t i, int) {
-    const int32_t begin = batch.starts[i], end = batch.starts[i + 1];
-    float* row = mean.row(i);
-    std::copy_n(x.row(begin), x.columns, row);
-    for (int64_t t = begin + 1; t < end; ++t) {
-      for (int64_t j = 0; j < x.columns; ++j) row[j] += x.row(t)[j];
-    }
-    for (int64_t j = 0; j < x.columns; ++j) row[j] /= static_cast<float>(end - begin);
+    pool_rows(Pooling::mean, x, batch.starts[i], batch.starts[i + 1], mean.row(i));
   });
   return mean;
 }
@@ -182,12 +168,7 @@ Tensor SentenceEmbedding::run(const Batch& batch, engine::Reads reads, Tensor x,
       row += x.columns;
     }
   });
-  for (size_t i = 0; i < dense_.size(); ++i) {
-    engine::Buffer& to = i % 2 ? space.pooled : space.transformed;
-    const Tensor next = to.tensor(y.rows, dense_[i].linear.columns());
-    dense_[i].run(team, y, space.scratch, next);
-    y = next;
-  }
+  if (!dense_.empty()) y = run_in_turn(dense_, team, y, space);
   if (modules_.normalize) normalize_rows(y);
   if (modules_.to_int8) round_rows(y);
   if (columns() == y.columns) return y;

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "tools/infer/answers/numbers.h"
+#include "tools/console/numbers.h"
 
 namespace bert::tools {
 

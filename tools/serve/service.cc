@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "tools/infer/answers/numbers.h"
+#include "tools/console/numbers.h"
 #include "tools/serve/routes/spell_error.h"
 #include "tools/serve/served/request_error.h"
 

@@ -90,6 +90,18 @@ void DenseModule::run(engine::Team& team, engine::ConstTensor x, engine::Buffer&
   }
 }
 
+engine::Tensor run_in_turn(const std::vector<DenseModule>& modules, engine::Team& team,
+                           engine::ConstTensor x, Workspace& space) {
+  engine::Tensor y;
+  for (size_t i = 0; i < modules.size(); ++i) {
+    engine::Buffer& to = i % 2 ? space.pooled : space.transformed;
+    y = to.tensor(x.rows, modules[i].linear.columns());
+    modules[i].run(team, x, space.scratch, y);
+    x = y;
+  }
+  return y;
+}
+
 DenseModule read_dense_module(const SentenceModules::Dense& dense, const engine::Product& f32,
                               engine::Team& team) {
   ModuleTensors tensors(open_weights(dense.directory));

@@ -3,9 +3,11 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/dense/linear.h"
 #include "models/config/sentence_settings.h"
+#include "models/network/bert.h"
 
 namespace bert::models {
 
@@ -19,6 +21,11 @@ struct DenseModule {
   bool adds_input = false;
   std::optional<engine::Linear> residual = {};  // what the input is multiplied with first
 };
+
+// Runs the modules, at least one, each on the output of the one before, in space.transformed and
+// space.pooled. x [rows, width], the first one's input, may be in space.pooled.
+engine::Tensor run_in_turn(const std::vector<DenseModule>& modules, engine::Team& team,
+                           engine::ConstTensor x, Workspace& space);
 
 // Reads linear.weight [columns, width], linear.bias [columns] and residual.weight [columns, width],
 // as the settings say, from the module's folder. Other tensors are errors.

@@ -27,14 +27,8 @@ TokenVectors::TokenVectors(const TokenSettings& settings, const Config& config,
 
 engine::Tensor TokenVectors::run(engine::Team& team, engine::ConstTensor x,
                                  Workspace& space) const {
-  engine::Tensor y;
-  if (dense_.empty()) y = copy(team, x, space.transformed);
-  for (size_t i = 0; i < dense_.size(); ++i) {
-    engine::Buffer& to = i % 2 ? space.pooled : space.transformed;
-    y = to.tensor(x.rows, dense_[i].linear.columns());
-    dense_[i].run(team, x, space.scratch, y);
-    x = y;
-  }
+  const engine::Tensor y =
+      dense_.empty() ? copy(team, x, space.transformed) : run_in_turn(dense_, team, x, space);
   if (normalizes_) normalize_rows(y);
   return y;
 }

@@ -7,7 +7,7 @@
 #include "engine/dense/linear.h"
 #include "engine/rows/rows.h"
 #include "models/config/config.h"
-#include "models/network/variants/experts.h"
+#include "models/network/variants/dense_layer.h"
 #include "models/weights/checkpoint.h"
 
 namespace bert::models {

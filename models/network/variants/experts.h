@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,16 +9,10 @@
 #include "engine/dense/linear.h"
 #include "engine/tensor.h"
 #include "models/config/config.h"
+#include "models/network/variants/dense_layer.h"
 #include "models/weights/checkpoint.h"
 
 namespace bert::models {
-
-// Products as bert-convert writes them: their columns follow each other under these names. In a
-// checkpoint with floats, they may be parts of other tensors.
-struct DenseLayer {
-  std::vector<std::string> names;
-  std::vector<const engine::Linear*> linears;
-};
 
 // Feed-forward networks, of which each token takes the few that a router scores highest (Shazeer et
 // al. 2017), as in nomic-embed-text-v2-moe, or gated ones as in OpenAI's Privacy Filter. The scores
@@ -30,8 +23,6 @@ class Experts {
   Experts(Checkpoint& checkpoint, const std::string& layer, const Config& config,
           const engine::Product& product, const engine::Product& f32, engine::Team& team);
 
-  // Called with a product's inputs just before it runs.
-  using BeforeProduct = std::function<void(const engine::Linear& product, engine::Tensor inputs)>;
   // x [T, H] += the chosen networks' outputs for the inputs [T, H], which may be x, weighted by
   // their scores, and a bias. routed, wide, scratch: memory for the call. int8 products that are
   // not packed yet are quantised for all tokens, as those that choose a network may be few.

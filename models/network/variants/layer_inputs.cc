@@ -64,7 +64,7 @@ std::vector<DenseLayer> LayerInputs::dense_layers(const std::string& layer) cons
 
 void LayerInputs::run_add(engine::Team& team, const engine::Buffer& embeddings,
                           engine::Buffer& wide, engine::Buffer& normed, engine::Buffer& scratch,
-                          Tensor x, const Experts::BeforeProduct& before) const {
+                          Tensor x, const BeforeProduct& before) const {
   const int64_t columns = gate_.columns();
   const Tensor gate = wide.tensor(2 * x.rows, columns);
   const Tensor given = {gate.row(x.rows), x.rows, columns}, gated = {gate.data, x.rows, columns};

@@ -9,7 +9,7 @@
 #include "engine/rows/rows.h"
 #include "engine/tensor.h"
 #include "models/config/config.h"
-#include "models/network/variants/experts.h"
+#include "models/network/variants/dense_layer.h"
 #include "models/weights/checkpoint.h"
 
 namespace bert::models {
@@ -30,7 +30,7 @@ class LayerInputs {
   // call. before: as for experts.
   void run_add(engine::Team& team, const engine::Buffer& embeddings, engine::Buffer& wide,
                engine::Buffer& normed, engine::Buffer& scratch, engine::Tensor x,
-               const Experts::BeforeProduct& before) const;
+               const BeforeProduct& before) const;
 
  private:
   engine::Linear projection_, gate_, output_;  // [P, H], [P, H] with the activation, [H, P]

@@ -277,5 +277,14 @@ TEST(LanguageModels, JinasAreWithoutAnAdapterIfNoneIsThere) {
   }
 }
 
+TEST(LanguageModels, ThatAreCausalPoolTheLastTokenUnlessModulesSayOtherwise) {
+  const test::CopiedModel copy("qwen2");
+  EXPECT_THAT(Model::load(copy.path()).info().pooling, testing::HasSubstr("mean (the default"));
+  copy.change("config.json", {{"architectures", {"Qwen2ForCausalLM"}}});
+  EXPECT_THAT(Model::load(copy.path()).info().pooling, testing::HasSubstr("last (the default"));
+  copy.change("config.json", {{"is_causal", false}});
+  EXPECT_THAT(Model::load(copy.path()).info().pooling, testing::HasSubstr("mean (the default"));
+}
+
 }  // namespace
 }  // namespace bert::language_models

@@ -293,5 +293,34 @@ TEST(Modules, ThatPoolLeaveAHeadItsLabels) {
   EXPECT_EQ(found()[0].probabilities, want);
 }
 
+// sentence-transformers' length takes precedence over transformers', and that over the tokenizer's.
+TEST(Lengths, ComeFromTheFirstFileThatNamesOne) {
+  const CopiedModel copy("st-mean");
+  const auto length = [&] { return Model::load(copy.path()).info().max_length; };
+  copy.change("sentence_bert_config.json", {{"max_seq_length", 100}});
+  copy.change("tokenizer_config.json", {{"model_max_length", 60}});
+  EXPECT_EQ(length(), 100);
+  copy.change("sentence_bert_config.json", {{"max_seq_length", 100000}});
+  EXPECT_EQ(length(), 512);
+  copy.change("sentence_bert_config.json", {{"max_seq_length", 1}});
+  EXPECT_THAT(load_error(copy),
+              HasSubstr("max_seq_length: found 1, expected an integer from 2 to"));
+  copy.change("sentence_bert_config.json", {{"max_seq_length", nullptr}});
+  EXPECT_EQ(length(), 60);
+  std::filesystem::remove(copy.path("sentence_bert_config.json"));
+  copy.write_json("sentence_distilbert_config.json", {{"max_seq_length", 70}});
+  EXPECT_EQ(length(), 70);
+  copy.write_json("sentence_distilbert_config.json", {{"do_lower_case", true}});
+  EXPECT_EQ(length(), 60);  // the tokenizer lowercases anyway
+  const std::string modules = copy.read("modules.json");
+  copy.write_json("sentence_distilbert_config.json", {{"max_seq_length", 70}, {"model_args", 1}});
+  std::filesystem::remove(copy.path("modules.json"));
+  EXPECT_EQ(length(), 60);  // sentence-transformers reads the other file only of a module
+  copy.write("modules.json", modules);
+  copy.write_json("sentence_distilbert_config.json", {{"do_lower_case", true}});
+  copy.change("tokenizer_config.json", {{"do_lower_case", false}});
+  EXPECT_THAT(load_error(copy), HasSubstr("do_lower_case: found true, expected false"));
+}
+
 }  // namespace
 }  // namespace bert

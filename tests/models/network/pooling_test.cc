@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The settings that sentence-transformers writes beside a model: pooling, dense modules, lengths.
+// The settings that sentence-transformers writes beside a model: pooling, dense modules.
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -341,15 +341,6 @@ TEST(Pooling, DefaultsAreThoseOfSentenceTransformers) {
   }
 }
 
-TEST(Pooling, OfACausalLanguageModelIsTheLastTokenUnlessModulesSayOtherwise) {
-  const CopiedModel copy("qwen2");
-  EXPECT_THAT(Model::load(copy.path()).info().pooling, HasSubstr("mean (the default"));
-  copy.change("config.json", {{"architectures", {"Qwen2ForCausalLM"}}});
-  EXPECT_THAT(Model::load(copy.path()).info().pooling, HasSubstr("last (the default"));
-  copy.change("config.json", {{"is_causal", false}});
-  EXPECT_THAT(Model::load(copy.path()).info().pooling, HasSubstr("mean (the default"));
-}
-
 // Qwen3's classifier reads the last token that is not padding, and no token attends to later ones.
 TEST(Pooling, ForAClassifierOfTheLastTokenPassesOverPadding) {
   const Model model = test::load_golden("qwen3-classification");
@@ -365,33 +356,41 @@ TEST(Pooling, ForAClassifierOfTheLastTokenPassesOverPadding) {
   }
 }
 
-// sentence-transformers' length takes precedence over transformers', and that over the tokenizer's.
-TEST(Lengths, ComeFromTheFirstFileThatNamesOne) {
+// Each pooling's numbers, beside those of the hidden states in double.
+TEST(Pooling, OfEachKindIsWhatItsNameSays) {
   const CopiedModel copy("st-mean");
-  const auto length = [&] { return Model::load(copy.path()).info().max_length; };
-  copy.change("sentence_bert_config.json", {{"max_seq_length", 100}});
-  copy.change("tokenizer_config.json", {{"model_max_length", 60}});
-  EXPECT_EQ(length(), 100);
-  copy.change("sentence_bert_config.json", {{"max_seq_length", 100000}});
-  EXPECT_EQ(length(), 512);
-  copy.change("sentence_bert_config.json", {{"max_seq_length", 1}});
-  EXPECT_THAT(load_error(copy),
-              HasSubstr("max_seq_length: found 1, expected an integer from 2 to"));
-  copy.change("sentence_bert_config.json", {{"max_seq_length", nullptr}});
-  EXPECT_EQ(length(), 60);
-  std::filesystem::remove(copy.path("sentence_bert_config.json"));
-  copy.write_json("sentence_distilbert_config.json", {{"max_seq_length", 70}});
-  EXPECT_EQ(length(), 70);
-  copy.write_json("sentence_distilbert_config.json", {{"do_lower_case", true}});
-  EXPECT_EQ(length(), 60);  // the tokenizer lowercases anyway
-  const std::string modules = copy.read("modules.json");
-  copy.write_json("sentence_distilbert_config.json", {{"max_seq_length", 70}, {"model_args", 1}});
-  std::filesystem::remove(copy.path("modules.json"));
-  EXPECT_EQ(length(), 60);  // sentence-transformers reads the other file only of a module
-  copy.write("modules.json", modules);
-  copy.write_json("sentence_distilbert_config.json", {{"do_lower_case", true}});
-  copy.change("tokenizer_config.json", {{"do_lower_case", false}});
-  EXPECT_THAT(load_error(copy), HasSubstr("do_lower_case: found true, expected false"));
+  auto list = json::parse(copy.read("modules.json"));
+  while (list.size() > 2) list.erase(2);  // without a normalisation
+  copy.write_json("modules.json", list);
+  copy.change("1_Pooling/config.json",
+              {{"pooling_mode",
+                {"cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"}}});
+  const Model model = Model::load(copy.path());
+  const Output got = model.embed(kTexts);
+  ASSERT_EQ(got.columns, 6 * 48);
+  const std::vector<Hidden> hidden = model.hidden(kTexts);
+  for (size_t i = 0; i < kTexts.size(); ++i) {
+    const Output& states = hidden[i].states;
+    const auto rows = static_cast<double>(states.rows);
+    for (int64_t j = 0; j < 48; ++j) {
+      double most = -INFINITY, sum = 0, rising = 0;
+      for (int64_t t = 0; t < states.rows; ++t) {
+        const double value = states.row(t)[j];
+        most = std::max(most, value);
+        sum += value;
+        rising += static_cast<double>(t + 1) * value;
+      }
+      const double want[] = {states.row(0)[j],
+                             most,
+                             sum / rows,
+                             sum / std::sqrt(rows),
+                             2 * rising / (rows * (rows + 1)),
+                             states.row(states.rows - 1)[j]};
+      for (int64_t k = 0; k < 6; ++k) {
+        ASSERT_NEAR(got.row(i)[48 * k + j], want[k], 1e-5) << "text " << i << ", pooling " << k;
+      }
+    }
+  }
 }
 
 }  // namespace

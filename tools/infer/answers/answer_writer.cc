@@ -13,7 +13,7 @@
 #include "tokenizer/unicode/printable.h"
 #include "tools/console/counted.h"
 #include "tools/console/json_text.h"
-#include "tools/infer/answers/numbers.h"
+#include "tools/console/numbers.h"
 #include "tools/infer/pages/page_writer.h"
 
 namespace bert::tools {

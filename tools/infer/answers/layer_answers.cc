@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "tools/console/numbers.h"
 #include "tools/infer/answers/answers.h"
-#include "tools/infer/answers/numbers.h"
 #include "tools/infer/pages/page_data.h"
 
 namespace bert::tools {

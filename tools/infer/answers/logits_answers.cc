@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "tokenizer/unicode/printable.h"
+#include "tools/console/numbers.h"
 #include "tools/infer/answers/answers.h"
-#include "tools/infer/answers/numbers.h"
 #include "tools/infer/answers/ranked_labels.h"
 
 namespace bert::tools {

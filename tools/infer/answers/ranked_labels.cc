@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tokenizer/unicode/printable.h"
-#include "tools/infer/answers/numbers.h"
+#include "tools/console/numbers.h"
 
 namespace bert::tools {
 namespace {

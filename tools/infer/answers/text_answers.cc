@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tokenizer/unicode/printable.h"
+#include "tools/console/numbers.h"
 #include "tools/infer/answers/answers.h"
-#include "tools/infer/answers/numbers.h"
 
 namespace bert::tools {
 namespace {

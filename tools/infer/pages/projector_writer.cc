@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tokenizer/unicode/printable.h"
-#include "tools/infer/answers/numbers.h"
+#include "tools/console/numbers.h"
 #include "tools/infer/pages/page_writer.h"
 #include "tools/infer/pages/projection.h"
 #include "tools/report/environment.h"

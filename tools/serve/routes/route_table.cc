@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "tokenizer/unicode/utf8.h"
-#include "tools/infer/answers/numbers.h"
+#include "tools/console/numbers.h"
 #include "tools/serve/routes/route.h"
 #include "tools/serve/served/request_error.h"
 

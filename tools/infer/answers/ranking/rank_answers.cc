@@ -13,7 +13,7 @@
 #include "models/tasks/ranking/bert_ranking.h"
 #include "tokenizer/unicode/printable.h"
 #include "tokenizer/unicode/utf8.h"
-#include "tools/infer/answers/numbers.h"
+#include "tools/console/numbers.h"
 #include "tools/infer/answers/ranking/ranking_answers.h"
 
 namespace bert::tools {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/tasks/ranking/bert_ranking.h"
-#include "tools/infer/answers/numbers.h"
+#include "tools/console/numbers.h"
 #include "tools/infer/answers/ranked_labels.h"
 #include "tools/infer/answers/ranking/ranking_answers.h"
 

@@ -12,8 +12,8 @@
 
 #include "tokenizer/unicode/printable.h"
 #include "tools/console/counted.h"
+#include "tools/console/numbers.h"
 #include "tools/infer/answers/answers.h"
-#include "tools/infer/answers/numbers.h"
 #include "tools/infer/answers/retrieval/embeddings.h"
 
 namespace bert::tools {

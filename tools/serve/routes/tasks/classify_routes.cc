@@ -14,7 +14,7 @@
 #include "models/tasks/on_this_thread.h"
 #include "models/tasks/ranking/entailment.h"
 #include "tokenizer/unicode/utf8.h"
-#include "tools/infer/answers/numbers.h"
+#include "tools/console/numbers.h"
 #include "tools/serve/served/model_work.h"
 #include "tools/serve/served/request_error.h"
 

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "models/directory/inspection.h"
+#include "tools/console/numbers.h"
 #include "tools/console/vector_math.h"
-#include "tools/infer/answers/numbers.h"
 #include "tools/serve/routes/route.h"
 #include "tools/serve/routes/tasks/base64.h"
 #include "tools/serve/served/model_work.h"

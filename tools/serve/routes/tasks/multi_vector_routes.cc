@@ -10,8 +10,8 @@
 
 #include "models/tasks/on_this_thread.h"
 #include "tokenizer/unicode/utf8.h"
+#include "tools/console/numbers.h"
 #include "tools/console/vector_math.h"
-#include "tools/infer/answers/numbers.h"
 #include "tools/serve/routes/route.h"
 #include "tools/serve/served/request_error.h"
 

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/infer/answers/numbers.h"
+#include "tools/console/numbers.h"
 #include "tools/serve/routes/tasks/classify_routes.h"
 #include "tools/serve/served/model_work.h"
 #include "tools/serve/served/request_error.h"

@@ -8,7 +8,7 @@
 
 #include "models/directory/inspection.h"
 #include "tokenizer/unicode/utf8.h"
-#include "tools/infer/answers/numbers.h"
+#include "tools/console/numbers.h"
 #include "tools/serve/served/request_error.h"
 
 namespace bert::tools::serve {

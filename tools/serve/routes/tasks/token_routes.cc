@@ -3,7 +3,7 @@
 // Text to tokens and back, as text-embeddings-inference spells them.
 #include <fmt/format.h>
 
-#include "tools/infer/answers/numbers.h"
+#include "tools/console/numbers.h"
 #include "tools/serve/routes/route.h"
 
 namespace bert::tools::serve {
