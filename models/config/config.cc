@@ -306,11 +306,17 @@ void name_layers(const JsonFile& file, Config& config) {
 void check_tables(const JsonFile& file, const Config& config) {
   const PositionType type = config.position_type;
   const bool by_head = type == PositionType::alibi || type == PositionType::relative_bias;
-  const int64_t width = by_head ? config.heads : config.sinusoidal ? config.embedding : 0;
+  const bool by_layer = type == PositionType::disentangled;
+  const int64_t width = by_head             ? config.heads
+                        : by_layer          ? config.layers
+                        : config.sinusoidal ? config.embedding
+                                            : 0;
   constexpr int64_t kMost = int64_t{1} << 26;
   if (width * config.positions <= kMost) return;
   file.fail("max_position_embeddings", fmt::format("at most {} with {} {}", kMost / width, width,
-                                                   by_head ? "heads" : "numbers each"));
+                                                   by_head    ? "heads"
+                                                   : by_layer ? "layers"
+                                                              : "numbers each"));
 }
 
 // transformers would apply it to the model that it names.

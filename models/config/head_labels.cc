@@ -16,11 +16,12 @@ namespace bert::models {
 namespace {
 
 // id2label has the keys "0" … "C-1" in any order. Without it there are num_labels labels, by
-// default 2 as in transformers.
+// default 2, or BART's 3, as in transformers.
 std::vector<std::string> read_labels(const JsonFile& file) {
   std::vector<std::string> labels;
   if (!file.has("id2label")) {
-    const int64_t count = file.integer("num_labels", 1, kMaxConfigSize, 2);
+    const int64_t usual = file.text("model_type", "") == "bart" ? 3 : 2;
+    const int64_t count = file.integer("num_labels", 1, kMaxConfigSize, usual);
     for (int64_t i = 0; i < count; ++i) labels.push_back("LABEL_" + std::to_string(i));
     return labels;
   }

@@ -80,6 +80,13 @@ void check_other_keys(const JsonFile& file, Config& config) {
     file.fail("per_layer_config", "none");
   }
   if (file.has("quantization_config")) check_quantization(file.at("quantization_config"));
+  constexpr const char* kUsual = "model.safetensors";
+  if (file.text("transformers_weights", kUsual) != kUsual) {
+    file.fail("transformers_weights", fmt::format("\"{}\"", kUsual));
+  }
+  if (!file.boolean("token_classification_bias", true)) {
+    file.fail("token_classification_bias", "true");
+  }
   std::vector<std::string> unknown;
   for (const std::string& key : file.unread()) {
     if (!std::ranges::count(kHarmless, key)) unknown.push_back(key);

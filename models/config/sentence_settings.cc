@@ -302,35 +302,13 @@ SentenceModules read_sentence_modules(const std::string& directory, const Config
   return modules;
 }
 
-namespace {
-
-// The modules of which the folder is one, as its own modules.json or one further up lists them.
-ModuleList modules_around(const std::string& folder) {
-  const auto normal = [](const std::string& path) {
-    return (std::filesystem::path(path) / "").lexically_normal();
-  };
-  ModuleList own(folder);
-  std::filesystem::path above = normal(folder).parent_path();
-  while (!own.exists && above.has_relative_path()) {
-    above = above.parent_path();
-    ModuleList list(above.empty() ? "." : above.string());
-    if (!list.exists) continue;
-    for (const ModuleList::Module& module : list.modules) {
-      if (normal(module.folder) == normal(folder)) return list;
-    }
-    break;
-  }
-  return own;
-}
-
-}  // namespace
-
 std::optional<JsonFile> read_sentence_settings(const std::string& directory) {
-  const ModuleList list = modules_around(directory);
+  const ModuleList list(directory);
   if (!list.exists) return std::nullopt;
+  const std::string folder = transformer_folder(directory);
   for (const char* name :
        {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
-    const std::string path = fmt::format("{}/sentence_{}_config.json", directory, name);
+    const std::string path = fmt::format("{}/sentence_{}_config.json", folder, name);
     if (!is_there(path)) continue;
     JsonFile file(path);
     check_transformer_settings(file, list);

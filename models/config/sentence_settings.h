@@ -83,8 +83,8 @@ struct Prompts {
 Prompts read_prompts(const std::string& directory);
 std::string default_prompt(const std::string& directory);  // its text, or ""
 
-// sentence_bert_config.json, or the same under another family's name, if there is one, and a
-// modules.json that lists the folder: without, sentence-transformers does not read it either.
+// sentence_bert_config.json, or the same under another family's name, in the transformer's folder,
+// if there is one, and a modules.json: without, sentence-transformers does not read it either.
 std::optional<JsonFile> read_sentence_settings(const std::string& directory);
 
 }  // namespace bert::models

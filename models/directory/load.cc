@@ -217,7 +217,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::load(const std::string& name,
 
   check_positions(options, config);
   tokenizer::TextEncoder tokenizer = load_tokenizer(files, config);
-  const auto max_length = models::choose_max_length(files, options, config, tokenizer);
+  const auto max_length = models::choose_max_length(directory, options, config, tokenizer);
   models::RetrievalSettings retrieval_settings = models::read_retrieval_settings(directory, config);
   const models::Prompt prompt =
       models::choose_prompt(directory, options.prompt, config, rows, retrieval_settings);

@@ -73,21 +73,21 @@ class Target {
   Target(const Target&) = delete;
   Target& operator=(const Target&) = delete;
 
+  // Which may be changed before any is looked for.
   std::vector<std::vector<StoredTensor>>& tensors() { return tensors_; }
   StoredTensor* find(const std::string& name) {
-    for (auto& of_file : tensors_) {
-      const auto found = std::ranges::find(of_file, name, &StoredTensor::name);
-      if (found != of_file.end()) return &*found;
+    if (places_.empty()) {
+      for (auto& of_file : tensors_) {
+        for (StoredTensor& tensor : of_file) places_.emplace(tensor.name, &tensor);
+      }
     }
-    return nullptr;
+    const auto found = places_.find(name);
+    return found == places_.end() || erased_.contains(name) ? nullptr : found->second;
   }
-  void erase(const std::string& name) {
-    for (auto& of_file : tensors_) {
-      std::erase_if(of_file, [&](const StoredTensor& tensor) { return tensor.name == name; });
-    }
-  }
+  void erase(const std::string& name) { erased_.insert(name); }
   void put_back() {
     for (size_t i = 0; i < tensors_.size(); ++i) {
+      std::erase_if(tensors_[i], [&](const auto& tensor) { return erased_.contains(tensor.name); });
       weights_.files[i].replace_tensors(std::move(tensors_[i]));
     }
   }
@@ -95,6 +95,8 @@ class Target {
  private:
   Weights& weights_;
   std::vector<std::vector<StoredTensor>> tensors_;  // by file
+  std::map<std::string, StoredTensor*> places_;
+  std::set<std::string> erased_;
 };
 
 // An embedding's factors are A [rows, rank] and B [rank, columns], a dense layer's A [rank,

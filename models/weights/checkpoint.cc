@@ -264,6 +264,7 @@ engine::Linear::Stored Checkpoint::int8(const std::vector<std::string>& names,
 int Checkpoint::finish(const std::vector<std::string>& not_evaluated) {
   int known = 0;
   std::vector<std::string> unexpected;
+  std::string path;  // of the first one's file
   for (const WeightFile& file : files_) {
     for (const StoredTensor& tensor : file.tensors()) {
       if (taken_.contains(tensor.name)) continue;
@@ -275,13 +276,14 @@ int Checkpoint::finish(const std::vector<std::string>& not_evaluated) {
                       [&](const std::string& start) { return name.starts_with(start); })) {
         ++known;
       } else {
+        if (unexpected.empty()) path = file.path();
         unexpected.push_back(tensor.name);
       }
     }
   }
   if (!unexpected.empty()) {
     fail(
-        path_,
+        path,
         fmt::format(
             "unexpected tensor '{}'{} for config.json's architecture and sizes", unexpected.front(),
             unexpected.size() > 1 ? fmt::format(" (and {} more)", unexpected.size() - 1) : ""));

@@ -31,16 +31,21 @@ StoredTensor read_entry(const std::string& name, const JsonField& entry,
 
   StoredTensor tensor{.name = name, .dtype = *dtype, .shape = {}, .bytes = {}};
   int64_t size = dtype_size(*dtype);
+  constexpr size_t kMostDimensions = 64;  // PyTorch's limit
+  if (shape.size() > kMostDimensions) {
+    shape.fail_with(
+        fmt::format("its length is {}, expected at most {}", shape.size(), kMostDimensions));
+  }
   for (const JsonField& dimension : shape.elements()) {
     tensor.shape.push_back(dimension.integer(0, INT64_MAX));
     if (__builtin_mul_overflow(size, tensor.shape.back(), &size)) {
       shape.fail_with("the number of bytes overflows");
     }
   }
-  const std::vector<JsonField> range = offsets.elements();
-  if (range.size() != 2) {
-    offsets.fail_with(fmt::format("its length is {}, expected 2", range.size()));
+  if (offsets.size() != 2) {
+    offsets.fail_with(fmt::format("its length is {}, expected 2", offsets.size()));
   }
+  const std::vector<JsonField> range = offsets.elements();
   const int64_t begin = range[0].integer(0, INT64_MAX), end = range[1].integer(0, INT64_MAX);
   if (begin > end || end > std::ssize(data)) {
     offsets.fail_with(

@@ -92,7 +92,7 @@ TEST(VocabTxt, ConfigSwitches) {
   EXPECT_EQ(tokens(R"({"tokenize_chinese_chars": false})", "中中"), "中中");
   EXPECT_EQ(tokens(R"({"tokenize_chinese_chars": true})", "中中"), "[UNK] [UNK]");
   EXPECT_EQ(tokens(R"({"clean_text": true})", "a\x01"), "a");
-  EXPECT_EQ(tokens(R"({"clean_text": false})", "a\x01"), "[UNK]");
+  EXPECT_EQ(tokens(R"({"clean_text": false})", "a\x01"), "a");  // as in transformers
 }
 
 TEST(VocabTxt, SpecialTokensByName) {

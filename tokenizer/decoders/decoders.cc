@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
 #include "tokenizer/bytepair/byte_level.h"
 #include "tokenizer/unicode/utf8.h"
+#include "tokenizer/unigram/text_normalizer.h"
 
 namespace bert::tokenizer {
 namespace {
@@ -16,11 +18,15 @@ namespace {
 using Tokens = std::vector<std::string>;
 
 void replace_matches(const Pattern& pattern, std::string_view to, std::string& token) {
+  if (token.empty()) return;  // in Hugging Face's, nothing matches there
   std::vector<Match> matches;
   pattern.find(token, matches);
   std::string out;
   for (const auto& [begin, end, is_match] : matches) {
     out += is_match ? to : std::string_view(token).substr(begin, end - begin);
+    if (out.size() > most_of_normalised(token.size())) {
+      throw std::runtime_error("the tokenizer's decoders make the text too long");
+    }
   }
   token = std::move(out);
 }

@@ -26,6 +26,7 @@ class JsonField {
   bool has(std::string_view name) const;
   bool has_null(std::string_view name) const;
   JsonField at(std::string_view name) const;
+  size_t size() const { return value_->size(); }                   // of an array or object
   std::vector<JsonField> elements() const;                         // of an array
   std::vector<std::pair<std::string, JsonField>> members() const;  // of an object, sorted by name
 

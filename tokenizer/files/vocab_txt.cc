@@ -141,7 +141,9 @@ class VocabTxtReader {
     out_.normalizer.lowercase = config_.do_lower_case.value_or(true);
     out_.normalizer.strip_accents = config_.strip_accents.value_or(out_.normalizer.lowercase);
     out_.normalizer.handle_chinese_chars = config_.tokenize_chinese_chars.value_or(true);
-    out_.normalizer.clean_text = config_.clean_text.value_or(true);
+    if (!config_.clean_text.value_or(true)) {
+      out_.notes.push_back(config_.file + ": clean_text is ignored, as in transformers");
+    }
     set_encoding(config_, out_);
   }
 

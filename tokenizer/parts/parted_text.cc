@@ -19,6 +19,7 @@ size_t length_at(std::string_view text, size_t at) {
 
 void PartedText::assign(std::string_view text) {
   text_ = text;
+  most_ = most_of_normalised(text.size());
   sources_.resize(text.size());
   for (size_t at = 0; at < text.size();) {
     const auto begin = static_cast<int32_t>(at);
@@ -36,6 +37,9 @@ void PartedText::copy(const Part& part, size_t begin, size_t end) {
 }
 
 void PartedText::put(std::string_view bytes, Span source) {
+  if (new_text_.size() + bytes.size() > most_) {
+    throw std::runtime_error("the tokenizer's normalizers make the text too long");
+  }
   new_text_.append(bytes);
   new_sources_.insert(new_sources_.end(), bytes.size(), source);
 }

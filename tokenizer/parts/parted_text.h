@@ -99,6 +99,7 @@ class PartedText {
   std::vector<Span> sources_, new_sources_;  // by byte
   std::vector<Part> parts_, cut_;
   std::vector<Match> matches_;
+  size_t most_ = 0;  // bytes that normalizers may make of the text
 };
 
 }  // namespace bert::tokenizer

@@ -3,6 +3,7 @@
 // How Hugging Face's fast tokenizers use a SentencePiece model: what transformers makes of it if
 // there is no tokenizer.json.
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -90,7 +91,8 @@ class SpieceDirectoryReader {
     set_vocabulary();
     set_steps();
     if (config_.add_prefix_space == false) {
-      out_.unigram.prepend = UnigramOptions::Prepend::never;
+      using enum UnigramOptions::Prepend;
+      out_.unigram.prepend = is_deberta() ? first : never;
     }
     for (const auto& [token, id] : out_.vocabulary) ids_[token] = id;
     const int32_t cls = id_of(convention_.classifier), sep = id_of(convention_.separator);
@@ -196,8 +198,8 @@ class SpieceDirectoryReader {
     return found->second;
   }
 
-  // In transformers' order, in which the last token with an id counts: the model's own, those that
-  // the class names, those that the files list.
+  // In transformers' order, in which new ones get their ids: the model's own, those that the files
+  // list with ids, those that the class names, and the others that the files name.
   void set_added_tokens() {
     using Model = SentencePieceModel;
     // User-defined pieces stay pieces, as in training, in the slow tokenizers and in the
@@ -217,6 +219,14 @@ class SpieceDirectoryReader {
       token.special = true;
       out_.added_tokens.push_back({token});
     }
+    std::set<std::string> listed;  // as which they count
+    for (const DeclaredToken& token : config_.added_tokens) {
+      listed.insert(token.content);
+      out_.added_tokens.push_back(token);
+    }
+    const auto add_named = [&](const NamedToken& token) {
+      if (!listed.contains(token.content)) out_.added_tokens.push_back({token});
+    };
     const auto named = config_.special_tokens.find("mask_token");
     out_.mask = named != config_.special_tokens.end() ? named->second.content : convention_.mask;
     const char* const classifier = convention_.classifier;
@@ -225,13 +235,13 @@ class SpieceDirectoryReader {
     for (const NamedToken& token : named_tokens(
              config_, {unknown, convention_.separator, padding, classifier, out_.mask.c_str()},
              !is_deberta(), ids_)) {
-      out_.added_tokens.push_back({token});
+      add_named(token);
     }
     if (is_deberta() && named == config_.special_tokens.end()) {  // not among its pieces
       NamedToken mask;
       mask.content = out_.mask;
       mask.special = true;
-      out_.added_tokens.push_back({mask});
+      add_named(mask);
     }
     std::vector<NamedToken> more = config_.additional_special_tokens;
     if (more.empty() && convention_.family == SpieceFamily::camembert) {
@@ -240,9 +250,7 @@ class SpieceDirectoryReader {
         more.back().special = true;
       }
     }
-    for (const NamedToken& token : more) out_.added_tokens.push_back({token});
-    out_.added_tokens.insert(out_.added_tokens.end(), config_.added_tokens.begin(),
-                             config_.added_tokens.end());
+    for (const NamedToken& token : more) add_named(token);
   }
 
   TokenizerConfig config_;

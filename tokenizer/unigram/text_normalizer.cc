@@ -2,6 +2,7 @@
 #include "tokenizer/unigram/text_normalizer.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "tokenizer/unicode/text_tables.h"
 #include "tokenizer/unicode/unicode_tables.h"
@@ -58,6 +59,9 @@ void replace(const std::u32string& to, NormalizerScratch& scratch, Length&& leng
   while (at < text.size()) {
     if (const size_t matched = length(at); matched > 0) {
       at += matched;
+      if (scratch.other.size() + to.size() > scratch.most) {
+        throw std::runtime_error("the tokenizer's normalizers make the text too long");
+      }
       for (const char32_t c : to) {
         scratch.other.push_back({c, text[at - 1].source});
         scratch.ascii = scratch.ascii && c < 0x80;
@@ -156,6 +160,7 @@ void run(const NormalizerStep& step, NormalizerScratch& scratch) {
 bool TextNormalizer::normalize(std::string_view piece, int32_t first,
                                NormalizerScratch& scratch) const {
   if (!decode(piece, first, scratch)) return false;
+  scratch.most = most_of_normalised(piece.size());
   for (const NormalizerStep& step : steps_) {
     if (scratch.text.empty()) break;
     run(step, scratch);

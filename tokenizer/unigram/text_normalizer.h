@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -45,10 +47,17 @@ struct Edit {
 };
 
 // Memory reused from call to call. `text` is the result.
+// How long a text may become: far longer than any published tokenizer makes it, while a file of a
+// few replacements could make it endless.
+inline size_t most_of_normalised(size_t size) {
+  return std::min<size_t>(64 * size + 65536, INT32_MAX);
+}
+
 struct NormalizerScratch {
   std::vector<SourcedScalar> text, other;
   std::vector<Edit> edits;
   bool ascii = true;  // all of `text`
+  size_t most = 0;    // scalars that `text` may have
 };
 
 // A sequence of normalizers that gives each scalar the same source as Hugging Face's tokenizers.

@@ -207,8 +207,9 @@ def newer_config(args: argparse.Namespace, vocab: int) -> dict:
 def write_config(args: argparse.Namespace, vocab: int) -> None:
     newer = args.family in newer_models.CLASSES
     content = newer_config(args, vocab) if newer else config(args, vocab)
-    # Like transformers, omit the default of two labels.
-    if args.head in ("classification", "tokens") and (args.labels != 2 or args.label_names):
+    # Like transformers, omit the default of two labels, or of BART's three.
+    usual = 3 if args.family == "bart" else 2
+    if args.head in ("classification", "tokens") and (args.labels != usual or args.label_names):
         names = args.label_names or [f"LABEL_{i}" for i in range(args.labels)]
         content["id2label"] = {str(i): name for i, name in enumerate(names)}
         content["label2id"] = {name: i for i, name in enumerate(names)}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/config/extraction/span_settings.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <stdexcept>
 #include <utility>
@@ -66,6 +67,11 @@ namespace {
 
 // missing: what the directory does not have.
 std::string base_folder(const SpanSettings& settings, const char* missing) {
+  const std::string& base = settings.base;
+  if (base.starts_with('/') || base.starts_with('.') || std::ranges::count(base, '/') > 1) {
+    throw std::runtime_error(fmt::format(
+        "{}: {} missing, and model_name is '{}', expected ORG/NAME", settings.path, missing, base));
+  }
   try {
     return find_model(settings.base);
   } catch (const Error& error) {

@@ -206,7 +206,7 @@ void read_stanford(const std::string& directory, TokenSettings& tokens) {
 // settings: config_sentence_transformers.json, which need not be there.
 void read_modules(const std::string& directory, const std::string& settings, const ModuleList& list,
                   const Config& config, TokenSettings& tokens) {
-  const auto transformer = read_sentence_settings(transformer_folder(directory));
+  const auto transformer = read_sentence_settings(directory);
   if (transformer) read_expansion(*transformer, tokens);
   const Form form = is_there(settings) ? find_form(JsonFile(settings)) : Form::converted;
   if (form == Form::pylate) {
@@ -281,7 +281,7 @@ RetrievalSettings read_vectors(const std::string& directory, const Config& confi
     settings.tokens = read_tokens(directory, list, config);
     settings.embeds = false;
   }
-  const auto transformer = read_sentence_settings(transformer_folder(directory));
+  const auto transformer = read_sentence_settings(directory);
   for (const char* field : {"query_expansion", "query_length", "document_length"}) {
     if (settings.tokens || !transformer || !transformer->has(field)) continue;
     transformer->fail(field, "none, as no module makes vectors of tokens");

@@ -59,6 +59,7 @@ class Renderer : private JinjaScanner {
 
   void print(const Pieces& pieces) {
     if (!is_taken()) return;
+    check_size(printed_ += size_of(pieces));
     for (const Piece& piece : pieces) {
       const bool joins =
           piece.part == Part::text && !out_.empty() && out_.back().part == piece.part;
@@ -78,6 +79,7 @@ class Renderer : private JinjaScanner {
       if (is_taken()) variables_[variable] = value;
     } else if (next_is("if")) {
       branches_.push_back(condition());
+      if (branches_.size() > 99) fail("too many ifs in each other");
     } else if (!branches_.empty() && next_is("else")) {
       branches_.back() = !branches_.back();
     } else if (!branches_.empty() && next_is("endif")) {
@@ -112,6 +114,18 @@ class Renderer : private JinjaScanner {
     return value.kind != text || value.text.has_value();  // lists may be empty
   }
 
+  // In bytes, and at least one for each piece: a text that is joined with itself doubles.
+  static size_t size_of(const Pieces& pieces) {
+    size_t size = 0;
+    for (const Piece& piece : pieces) size += 1 + piece.text.size();
+    return size;
+  }
+
+  void check_size(size_t size) const {
+    constexpr size_t kMost = size_t{1} << 20;  // far above any published template's text
+    if (size > kMost) fail(fmt::format("the text has more than {} bytes", kMost));
+  }
+
   Value expression() {
     Value value = filtered();
     while (is_joiner()) {
@@ -119,6 +133,7 @@ class Renderer : private JinjaScanner {
       Pieces joined = text_of(value);
       const Pieces more = text_of(filtered());
       joined.insert(joined.end(), more.begin(), more.end());
+      check_size(size_of(joined));
       value = {.text = std::move(joined)};
     }
     return value;
@@ -239,6 +254,7 @@ class Renderer : private JinjaScanner {
     return value.text.value_or(Pieces());
   }
 
+  size_t printed_ = 0;
   int depth_ = 0;                           // of parentheses
   std::map<std::string, Pieces> contents_;  // by role
   std::map<std::string, Value> variables_;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -154,9 +155,13 @@ std::vector<StoredTensor> read_tensors(const PickleValue& root, const Storages& 
                                        const std::string& path) {
   if (root.kind != Kind::dict) fail(path, "the pickle is not a dict of tensors by name");
   std::vector<StoredTensor> tensors;
+  std::set<std::string_view> names;  // a pickle of a few bytes for each may repeat one endlessly
   for (size_t i = 0; i < root.items.size(); i += 2) {
     if (root.items[i]->kind != Kind::text) fail(path, "a key of the pickle's dict is not a string");
     const std::string name(root.items[i]->text);
+    if (!names.insert(root.items[i]->text).second) {
+      fail(path, fmt::format("duplicate tensor '{}'", name));
+    }
     // DeBERTa's authors stored the model's settings beside its tensors.
     if (name == "config" && root.items[i + 1]->kind == Kind::dict) continue;
     if (root.items[i + 1]->kind != Kind::tensor) {

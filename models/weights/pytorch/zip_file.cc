@@ -33,7 +33,7 @@ class ZipReader {
   std::map<std::string, ZipMember> read() {
     const auto [begin, size, count] = directory();
     std::map<std::string, ZipMember> files;
-    uint64_t at = begin;
+    uint64_t at = begin, all = 0;  // bytes of the files, which would overlap if they had more
     for (uint64_t i = 0; i < count; ++i) {
       if (at + kEntrySize > begin + size || number<uint32_t>(at) != kEntry) {
         fail(fmt::format("the archive's directory has {} entries, expected {}", i, count));
@@ -44,9 +44,10 @@ class ZipReader {
         fail("the archive's directory is truncated");
       }
       const std::string key(text(at + kEntrySize, name));
-      if (!files.emplace(key, file(at, key, extra)).second) {
-        fail(fmt::format("duplicate '{}' in the archive", key));
-      }
+      const auto [found, is_new] = files.emplace(key, file(at, key, extra));
+      if (!is_new) fail(fmt::format("duplicate '{}' in the archive", key));
+      all += found->second.bytes.size();
+      if (all > bytes_.size()) fail("the archive's files overlap");
       at += kEntrySize + name + extra + comment;
     }
     return files;

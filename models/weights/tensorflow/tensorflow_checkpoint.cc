@@ -121,6 +121,7 @@ class BundleReader {
     }
     for (uint64_t i = 0; i < shards; ++i) {
       shards_.push_back(map_weights(fmt::format("{}.data-{:05}-of-{:05}", prefix_, i, shards)));
+      taken_.push_back(0);
     }
   }
 
@@ -169,7 +170,7 @@ class BundleReader {
       if (dimension < 0 || __builtin_mul_overflow(size, dimension, &size)) size = -1;
       if (size < 0) break;
     }
-    if (size != entry.size) {
+    if (size < 0 || size != entry.size) {
       fail(path_, fmt::format("{} has {} bytes, which is wrong for {} of shape [{}]", what,
                               entry.size, dtype_name(*dtype), fmt::join(entry.shape, ", ")));
     }
@@ -184,6 +185,8 @@ class BundleReader {
                                      "complete?)",
                                      what, size, entry.offset, file_size));
     }
+    int64_t& taken = taken_[static_cast<size_t>(entry.shard)];
+    if (taken += size; taken > file_size) fail(shard.path(), "its tensors overlap");
     StoredTensor tensor{.name = hugging_face_name(parts),
                         .dtype = *dtype,
                         .shape = entry.shape,
@@ -200,6 +203,7 @@ class BundleReader {
   const std::string& prefix_;
   const std::string path_;
   std::vector<engine::MappedFile> shards_;
+  std::vector<int64_t> taken_;  // by shard: bytes of the tensors
   std::vector<StoredTensor> tensors_;
 };
 

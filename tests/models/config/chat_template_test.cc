@@ -134,6 +134,17 @@ TEST(ChatTemplate, NamesWhatItDoesNotKnow) {
       HasSubstr("no message has the role 'user'"));
 }
 
+TEST(ChatTemplate, IsAsLongAsAFileCanBe) {
+  std::string doubled = "{% set x = 'aaaa' %}", ifs,
+              printed = "{% set x = '" + std::string(1000, 'a') + "' %}";
+  for (int i = 0; i < 40; ++i) doubled += "{% set x = x ~ x %}";
+  for (int i = 0; i < 100; ++i) ifs += "{% if 'a' %}";
+  for (int i = 0; i < 2000; ++i) printed += "{{ x }}";
+  EXPECT_THAT(render_error(doubled), HasSubstr("the text has more than 1048576 bytes"));
+  EXPECT_THAT(render_error(printed), HasSubstr("the text has more than 1048576 bytes"));
+  EXPECT_THAT(render_error(ifs), HasSubstr("too many ifs"));
+}
+
 TEST(ChatTemplate, IsAroundEachPair) {
   const CopiedModel copy("qwen3-score");
   const Tokenizer plain = Tokenizer::load(copy.path());

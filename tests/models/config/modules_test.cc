@@ -53,6 +53,14 @@ TEST(Modules, MayNameTheTransformersFolder) {
   EXPECT_THAT(load_error(copy), HasSubstr("expected a folder in the model's directory"));
 }
 
+TEST(Modules, OfAFolderAboveAreNotTheModels) {
+  const CopiedModel copy("st-mean");
+  std::filesystem::copy(test::golden("plain"), copy.path("inner"));
+  copy.write("modules.json", R"({"not": "a list"})");
+  EXPECT_EQ(Model::load(copy.path("inner")).info().architecture,
+            test::load_golden("plain").info().architecture);
+}
+
 // As in Perplexity's directories; a module of theirs by another name may do anything.
 TEST(Modules, MayRoundTheEmbedding) {
   const CopiedModel copy("st-mean");

@@ -48,9 +48,9 @@ TEST_F(SpieceFiles, NameTokens) {
                                       {"added_tokens_decoder", {{"15", token}, {"16", token}}}});
   EXPECT_THAT(tokenizer.notes(), testing::Contains(HasSubstr("mask_token is \"[MASK]\", but")));
   EXPECT_EQ(tokenizer.mask_id(), tokenizer.find("[X]"));
-  EXPECT_EQ(tokenizer.find("[X]"), 14);
-  EXPECT_EQ(tokenizer.find("<e>"), 15);
-  EXPECT_EQ(tokenizer.find("<f>"), 16);
+  EXPECT_EQ(tokenizer.find("<f>"), 14);
+  EXPECT_EQ(tokenizer.find("[X]"), 15);
+  EXPECT_EQ(tokenizer.find("<e>"), 16);
 }
 
 TEST_F(SpieceFiles, NoteUserDefinedPieces) {

@@ -6,11 +6,12 @@ import os
 import pty
 import re
 import resource
+import struct
 import subprocess
 from pathlib import Path
 
 import numpy as np
-from inferring import PAIR, InferTest, main, read_lines, write_span_model
+from inferring import PAIR, InferTest, main, read_lines, weight_files, write_span_model
 
 
 class CommandLine(InferTest):
@@ -300,6 +301,31 @@ class LongAndMany(InferTest):
             reads.append(int(Path(f"/proc/{process.pid}/io").read_text().split("syscr: ")[1].split()[0]))
         process.communicate(timeout=60)
         self.assertLess(reads[1] - reads[0], 2000)
+
+    def test_weights_whose_sizes_lie(self):
+        """A product that overflows gives TensorFlow's tensor -1 bytes, as its file may say it has. Where a zip's
+        files overlap, checking all of them would take quadratic time."""
+        model = self.make_model("lies", "--head", "none")
+        (model / "model.safetensors").unlink()
+        shape = b"".join(weight_files.field(2, weight_files.field(1, size)) for size in (1 << 62, 16))
+        entry = (weight_files.field(1, 1) + weight_files.field(2, shape) + weight_files.field(5, (1 << 64) - 1)
+                 + weight_files.varint(6 << 3 | 5) + bytes(4))
+        index = [(b"", weight_files.field(1, 1) + weight_files.field(3, weight_files.field(1, 1))), (b"x", entry)]
+        (model / "bert_model.ckpt.index").write_bytes(weight_files.table(index))
+        (model / "bert_model.ckpt.data-00000-of-00001").write_bytes(bytes(64))
+        self.fail_with(1, "tensor 'x' has -1 bytes, which is wrong for F32 of shape", "-m", model, "a")
+
+        def local(name, size):
+            return struct.pack("<IHHHHHIIIHH", 0x04034b50, 20, 0, 0, 0, 0, 0, size, size, len(name), 0) + name
+        inner = local(b"a/data/1", 500) + bytes(500)
+        files = local(b"a/data/0", len(inner)) + inner
+        places = [(b"a/data/0", len(inner), 0), (b"a/data/1", 500, len(files) - len(inner))]
+        directory = b"".join(
+            struct.pack("<IHHHHHHIIIHHHHHII", 0x02014b50, 20, 20, 0, 0, 0, 0, 0, size, size, len(name), 0, 0, 0, 0, 0,
+                        at) + name for name, size, at in places)
+        end = struct.pack("<IHHHHIIH", 0x06054b50, 0, 0, 2, 2, len(directory), len(files), 0)
+        (model / "pytorch_model.bin").write_bytes(files + directory + end)
+        self.fail_with(1, "pytorch_model.bin: the archive's files overlap$", "-m", model, "a")
 
 
 if __name__ == "__main__":

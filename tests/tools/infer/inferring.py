@@ -8,6 +8,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "golden"))
 
 from command_line import (PAIR, ToolTest, floats, main, read_lines,  # noqa: E402, F401
                           read_to_end)
+import weight_files  # noqa: E402, F401
 from span_models import write_span_model  # noqa: E402, F401
 
 

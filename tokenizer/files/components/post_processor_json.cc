@@ -112,9 +112,14 @@ class Chain {
     return out;
   }
 
-  static TemplatePiece special(const JsonField& token, int32_t type) {
+  TemplatePiece special(const JsonField& token, int32_t type) {
     TemplatePiece out{TemplatePiece::Kind::special, {}, type};
-    for (const JsonField& id : token.at("ids").elements()) out.ids.push_back(read_id(id));
+    const JsonField ids = token.at("ids");
+    constexpr size_t kMost = 1 << 16;  // each piece of a template repeats all ids of its token
+    if ((read_ += ids.size()) > kMost) {
+      ids.fail_with(fmt::format("the templates have more than {} special tokens", kMost));
+    }
+    for (const JsonField& id : ids.elements()) out.ids.push_back(read_id(id));
     if (!token.has("tokens")) return out;
     for (const JsonField& text : token.at("tokens").elements()) {
       out.strings.push_back(text.string());
@@ -139,6 +144,7 @@ class Chain {
 
   bool is_pair_;
   std::vector<Template> encodings_;
+  size_t read_ = 0;     // ids of special tokens, in all pieces
   size_t counted_ = 0;  // special tokens, as Hugging Face's processors count them
 };
 

@@ -57,7 +57,8 @@ class NewerConfig:
 
     @property
     def labels(self) -> int:
-        return len(self.json["id2label"]) if "id2label" in self.json else self.get("num_labels", 2)
+        usual = 3 if self.json.get("model_type") == "bart" else 2  # as in transformers
+        return len(self.json["id2label"]) if "id2label" in self.json else self.get("num_labels", usual)
 
 
 def is_newer(content: dict) -> bool:

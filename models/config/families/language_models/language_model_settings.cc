@@ -18,7 +18,11 @@ namespace bert::models {
 
 void read_key_heads(const JsonFile& file, Config& config) {
   constexpr const char* kKeyHeads = "num_key_value_heads";
-  config.key_heads = static_cast<int>(file.integer(kKeyHeads, 1, config.heads, config.heads));
+  // Mistral's class has 8 where the files do not say, but as many as queries where they say null.
+  const bool is_mistral = config.family->model_type == std::string_view("mistral");
+  const int usual = is_mistral && !file.root().contains(kKeyHeads) ? 8 : config.heads;
+  config.key_heads =
+      static_cast<int>(file.integer(kKeyHeads, 1, config.heads, std::min(usual, config.heads)));
   if (config.heads % config.key_heads != 0) {
     file.fail(kKeyHeads, fmt::format("a divisor of '{}', which is {}",
                                      config.family->settings.heads, config.heads));
