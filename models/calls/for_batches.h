@@ -7,6 +7,8 @@
 #include <span>
 
 #include "engine/threads/scheduler.h"
+#include "models/bert_queue.h"
+#include "models/calls/workers.h"
 #include "models/model_impl.h"
 
 namespace bert {
@@ -24,13 +26,17 @@ void Model::Impl::for_batches(std::span<const Encoding> encodings, engine::Reads
                                         .at_once = workers.count(),
                                         .small = workers.is_small(encodings),
                                         .others = workers.others};
-  workers.scheduler().run(work, [&](int64_t i, engine::Team& team) {
-    spaces.use([&](Workspace& space) {
-      const models::Batch batch = models::make_batch(encodings, orders[i], config);
-      const models::Trace trace = make_trace(batch, orders[i]);
-      body(batch, orders[i], encoder.run(batch, team, reads, space, trace), team, space);
-    });
-  });
+  workers.scheduler().run(
+      work, [&, wanted = models::Workers::wanted](int64_t i, engine::Team& team) {
+        if (wanted && !(*wanted)()) {
+          throw Unanswered(Unanswered::Reason::cancelled, "nobody waits for the answer any more");
+        }
+        spaces.use([&](Workspace& space) {
+          const models::Batch batch = models::make_batch(encodings, orders[i], config);
+          const models::Trace trace = make_trace(batch, orders[i]);
+          body(batch, orders[i], encoder.run(batch, team, reads, space, trace), team, space);
+        });
+      });
 }
 
 }  // namespace bert

@@ -9,6 +9,12 @@
 
 namespace bert::models {
 
+// Says nothing about a call's inputs, unlike other errors.
+class OutOfMemory : public Error {
+ public:
+  OutOfMemory() : Error("out of memory") {}
+};
+
 // Runs body with default floats and turns whatever it throws into an Error.
 template <typename Body>
 decltype(auto) guarded(const Body& body) {
@@ -18,7 +24,7 @@ decltype(auto) guarded(const Body& body) {
   } catch (const Error&) {
     throw;
   } catch (const std::bad_alloc&) {
-    throw Error("out of memory");
+    throw OutOfMemory();
   } catch (const std::exception& error) {
     throw Error(error.what());
   }

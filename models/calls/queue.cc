@@ -140,10 +140,15 @@ struct __attribute__((visibility("hidden"))) Queue::Impl {
   template <typename Result, typename Item, typename Compute, typename Count>
   std::future<Result> read(std::string task, std::vector<Item> inputs, RequestOptions options,
                            OnAnswer<Result> done, const Compute& compute, const Count& count) {
+    // Counting takes long, and is in vain if nobody waits any more.
+    const bool is_over =
+        options.stop.stop_requested() ||
+        (options.deadline && *options.deadline <= std::chrono::steady_clock::now());
     return submit<Item, Result>(
-        std::move(task), std::move(options), std::move(done), compute, [&](auto& request) {
+        std::move(task), std::move(options), std::move(done), compute, [&, is_over](auto& request) {
           std::vector<int64_t> tokens(inputs.size());
-          for_each_input(inputs.size(), [&](size_t i) { tokens[i] = count(inputs[i]); });
+          if (!is_over)
+            for_each_input(inputs.size(), [&](size_t i) { tokens[i] = count(inputs[i]); });
           request.set_items(std::move(inputs), std::move(tokens));
         });
   }

@@ -85,7 +85,13 @@ void RequestQueue::compute(Lock& lock, std::vector<Part> parts) {
   for (const Part& part : parts) requests.push_back(part.request.get());
   settle(lock, requests);
   lock.unlock();
+  const std::function<bool()> wanted = [&] {
+    const std::lock_guard guard(mutex_);
+    return std::ranges::any_of(requests, [](const Request* request) { return !request->ended_; });
+  };
+  Workers::wanted = &wanted;
   const std::vector<std::exception_ptr> errors = parts[0].request->compute(parts);
+  Workers::wanted = nullptr;
   lock.lock();
   for (size_t i = 0; i < parts.size(); ++i) finish(parts[i], errors[i]);
   settle(lock, std::move(requests));

@@ -25,6 +25,7 @@ int resolve_threads(int wanted) {
 
 thread_local bool Workers::yields = false;
 thread_local int Workers::others = 0;
+thread_local const std::function<bool()>* Workers::wanted = nullptr;
 
 bool Workers::is_small(std::span<const Encoding> encodings) {
   return !yields && count_tokens(encodings) <= kSmallCall;

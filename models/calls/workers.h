@@ -43,6 +43,9 @@ class Workers {
   static bool is_small(std::span<const Encoding> encodings);
   static thread_local bool yields;  // whatever this thread calls goes after small calls
   static thread_local int others;   // see Scheduler::Work
+  // Whether anybody still waits for what this thread computes; null: always. Asked before each
+  // batch, on whatever thread computes it.
+  static thread_local const std::function<bool()>* wanted;
 
   // The token budget of each batch of these inputs, given the budget of all that are computed at a
   // time: at least two batches a team, unless they would be so small that reading the weights costs

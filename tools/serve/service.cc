@@ -23,9 +23,6 @@ namespace {
 constexpr size_t kLongBody = 65536, kLongPairs = 4096;
 constexpr int64_t kLongAnswer = 64, kManyNumbers = 65536;
 
-// What a number takes in memory and in an answer.
-constexpr int64_t kBytesOfNumber = 16;
-
 double in_seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 int64_t in_milliseconds(Clock::duration time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
@@ -267,10 +264,17 @@ void Service::ask(const HttpRequest& request, std::shared_ptr<Pending> pending, 
                     const std::shared_ptr<Turn>& started, bool background) mutable {
     options.background = background;
     const bool is_long = work.is_long || work.inputs >= kLongAnswer || work.numbers >= kManyNumbers;
-    work.ask(std::move(options), [this, pending, started, is_long](Work::Spell spell) {
+    const bool is_late = work.is_computed_late;
+    work.ask(std::move(options), [this, pending, started, is_long, is_late](Work::Spell spell) {
       pending->computed = Clock::now();
+      if (is_late) {
+        spell = [this, started, compute = std::move(spell)] {
+          const std::shared_ptr<void> leaves(nullptr, [&](void*) { state_.turns.leave(*started); });
+          return compute();
+        };
+      }
       deliver({pending, std::move(spell)}, is_long);
-      state_.turns.leave(*started);
+      if (!is_late) state_.turns.leave(*started);
     });
   };
   state_.turns.enter(turn);
@@ -359,8 +363,12 @@ void Service::add_headers(const Pending& pending, int64_t tokens, HttpResponse& 
 }
 
 HttpResponse Service::refuse(const HttpRequest& request, int status, const std::string& reason) {
-  RequestError error(status == 413 ? Refusal::too_large : Refusal::transport, reason);
-  error.status = status;
+  const bool is_size = status == 413, is_content = status == 422;
+  RequestError error(is_size      ? Refusal::too_large
+                     : is_content ? Refusal::validation
+                                  : Refusal::transport,
+                     reason);
+  if (!is_content) error.status = status;  // which the dialects spell differently
   return failed(dialect_of(request.path), error);
 }
 

@@ -33,11 +33,10 @@ void check_unattended(const Encoding& encoding, int64_t index, const Config& con
                     encoding.unattended));
   }
   for (const int window : config.windows) {
-    if (window == 0 || length <= window + 1) continue;
+    if (window == 0 || encoding.unattended <= window) continue;
     throw std::runtime_error(
-        fmt::format("input {}: {} tokens, some of them unattended, expected at most {}, which the "
-                    "first token's window reaches",
-                    index, length, window + 1));
+        fmt::format("input {}: unattended is {}, expected at most {}, as far as attention reaches",
+                    index, encoding.unattended, window));
   }
 }
 

@@ -24,6 +24,7 @@ namespace bert {
 namespace {
 
 using models::guarded;
+using models::least_room;
 using models::Windows;
 
 struct ScoredSpan {
@@ -77,7 +78,7 @@ class LowerText {
   explicit LowerText(std::string_view text) {
     for (size_t at = 0; at < text.size();) {
       starts_.push_back(lower_.size());
-      lower_ += tokenizer::unicode::to_lower(tokenizer::utf8::decode(text.data(), at));
+      lower_ += lower(tokenizer::utf8::decode(text.data(), at));
     }
     starts_.push_back(lower_.size());
   }
@@ -87,6 +88,14 @@ class LowerText {
   }
 
  private:
+  // As Python's lower(), of which only these two letters are more than a scalar's own lower case.
+  // (A final sigma stands at the end of a word: here it counts as any other.)
+  static std::u32string lower(char32_t scalar) {
+    constexpr char32_t kFinalSigma = 0x3c2, kSigma = 0x3c3, kDottedI = 0x130;
+    if (scalar == kDottedI) return U"i\u0307";
+    return {scalar == kFinalSigma ? kSigma : tokenizer::unicode::to_lower(scalar)};
+  }
+
   std::u32string lower_;
   std::vector<size_t> starts_;  // of each of the text's scalars, and of the end
 };
@@ -147,12 +156,14 @@ Answer make_answer(const std::vector<bool>& word_begins, const Encoding& whole,
 void add_windows(Windows& windows, const Input& input, const Encoding& whole, int64_t max_length,
                  int64_t stride) {
   if (!input.second) throw Error("found one text, expected a question and a text");
-  const auto around = std::ssize(whole.ids) - (whole.second.end - whole.second.begin);
-  if (around >= max_length) {
+  const int64_t size = whole.second.end - whole.second.begin;
+  const int64_t room = max_length - (std::ssize(whole.ids) - size);
+  const int64_t least = std::min(std::max<int64_t>(1, size), least_room(max_length));
+  if (room < least) {
     throw Error(
-        fmt::format("the first text has {} tokens, which leaves no room for the second in "
-                    "an input of at most {}",
-                    whole.first.end - whole.first.begin, max_length));
+        fmt::format("the first text has {} tokens, which leaves no room for {} of the second in an "
+                    "input of at most {}",
+                    whole.first.end - whole.first.begin, least, max_length));
   }
   windows.add(whole, whole.second, max_length, stride);
 }

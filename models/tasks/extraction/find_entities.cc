@@ -203,7 +203,10 @@ Tags tags_of(const NamedText& named, const std::string& text, std::span<const st
 
 std::vector<Tags> Model::Impl::find_entities(std::span<const Input> inputs,
                                              const TagOptions& options) const {
-  const std::vector<std::string>& labels = options.labels;
+  std::vector<std::string> labels;  // each once, as in the GLiNER library
+  for (const std::string& label : options.labels) {
+    if (std::ranges::find(labels, label) == labels.end()) labels.push_back(label);
+  }
   if (labels.empty()) {
     throw Error("labels is empty, expected some to look for: a GLiNER has none of its own");
   }

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "models/tasks/extraction/windows.h"
+
 namespace bert::models {
 namespace {
 
@@ -83,11 +85,12 @@ NamedText read_named(const tokenizer::TextEncoder& encoder, const SpanSettings& 
   const int64_t around = std::ssize(labels.before) + std::ssize(labels.after);
   const int64_t room = max_length - around;
   const auto words = std::ssize(named.words);
-  if (room < 1 && words > 0) {
+  const int64_t least = std::min(std::ssize(ids), least_room(max_length));
+  if (room < least) {
     throw std::runtime_error(
-        fmt::format("inputs have at most {} tokens, expected room for {} of the labels and for the "
-                    "text",
-                    max_length, around));
+        fmt::format("inputs have at most {} tokens, expected room for {} of the labels and for {} "
+                    "of the text",
+                    max_length, around, least));
   }
   for (int64_t first = 0; first < words;) {
     // As many words as fit, but always one, of which then only the first tokens are read.

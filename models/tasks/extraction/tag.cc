@@ -153,7 +153,9 @@ std::vector<Tags> Model::Impl::tag(std::span<const Input> inputs, const TagOptio
       models::encode_whole(tokenizer.impl_->text_encoder, inputs, on_workers());
   Windows windows;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].second) wholes[i] = tokenizer.encode(inputs[i]);
+    if (const auto& second = inputs[i].second) {  // without the prompt, as a text alone
+      wholes[i] = text_encoder().encode(inputs[i].first, *second, info.max_length);
+    }
     windows.add(wholes[i], wholes[i].first, info.max_length, options.stride);
   }
   const std::vector<Output> logits =

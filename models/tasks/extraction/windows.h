@@ -15,6 +15,10 @@
 
 namespace bert::models {
 
+// What must be left of max_length for a text that takes several windows: if what surrounds it
+// filled nearly all, each few tokens of the text would need a window.
+inline int64_t least_room(int64_t max_length) { return std::max<int64_t>(1, max_length / 8); }
+
 // Encodings cut into windows over one of their texts. The tokens around that text are in all
 // windows.
 struct Windows {

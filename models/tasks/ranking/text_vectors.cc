@@ -59,9 +59,11 @@ float compare_one(const Internals::Impl& model, const TextVectors& queries, int6
                   const TextVectors& documents, int64_t document) {
   if (!queries.sparse.empty()) return dot(queries.sparse[query], documents.sparse[document]);
   if (!queries.of_tokens.empty()) {
-    const Output& vectors = queries.of_tokens[query];
-    const float sum = max_sim(vectors, documents.of_tokens[document]);
-    return model.retrieval.interaction->is_mean() ? sum / static_cast<float>(vectors.rows) : sum;
+    const Output &of_query = queries.of_tokens[query], &of_document = documents.of_tokens[document];
+    // As in sentence-transformers: a document of which all tokens are left out comes last.
+    const float sum = of_document.rows == 0 ? -1e9f : max_sim(of_query, of_document);
+    if (!model.retrieval.interaction->is_mean()) return sum;
+    return sum / static_cast<float>(std::max<int64_t>(1, of_query.rows));
   }
   return similarity(queries.embeddings.row(query), documents.embeddings.row(document), model.info);
 }

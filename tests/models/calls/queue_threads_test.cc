@@ -140,5 +140,29 @@ TEST(Threads, SixteenCallersOfAQueueGetTheModelsBits) {
   EXPECT_LT(queue.statistics().batches, 640);
 }
 
+// A long text is one input, whose windows are computed in many batches.
+TEST(Threads, ComputeNoFurtherBatchesOnceNobodyWaits) {
+  const Model model = test::load_small_batches("bert-tokens", 64, 1);
+  std::string text;
+  for (int i = 0; i < 100000; ++i) text += "dogs eat ";
+  const std::vector<Input> inputs = {{text}};
+  auto began = steady_clock::now();
+  model.tag(inputs);
+  const auto all = steady_clock::now() - began;
+  std::stop_source source;
+  {
+    Queue queue(model);
+    RequestOptions options;
+    options.stop = source.get_token();
+    options.progress = [&](int64_t, int64_t) {
+      began = steady_clock::now();
+      source.request_stop();
+    };
+    auto answer = queue.tag(inputs, {}, options);
+    EXPECT_EQ(test::reason_of(answer), Unanswered::Reason::cancelled);
+  }  // which waits for what is being computed
+  EXPECT_LT(steady_clock::now() - began, all / 2);
+}
+
 }  // namespace
 }  // namespace bert

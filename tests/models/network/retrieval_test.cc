@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/tasks/ranking/bert_ranking.h"
 #include "tests/models/copied_model.h"
 #include "tests/tokenizer/test_directory.h"
 
@@ -123,7 +124,11 @@ TEST(Retrieval, UnattendedTokensChangeNothingForTheOthers) {
        {"colbert", "relative-key-colbert", "mpnet-colbert", "jina-colbert", "modernbert-colbert"}) {
     SCOPED_TRACE(name);
     const Model model = load_golden(name);
-    for (Encoding filled : some_inputs(model, true)) {
+    std::vector<Encoding> inputs = some_inputs(model, true);
+    std::mt19937 generator(1);  // and one whose last token's window reaches just one attended token
+    inputs.push_back(test::random_encoding(90, model.info().vocabulary, generator));
+    inputs.back().unattended = 66;
+    for (Encoding filled : inputs) {
       if (filled.unattended == 0) continue;
       Encoding alone = filled;
       const auto attended = alone.ids.size() - static_cast<size_t>(alone.unattended);
@@ -260,9 +265,26 @@ TEST(Retrieval, OtherModelsAndInputsAreRefused) {
               HasSubstr("unattended is 1"));
   const Model windowed = load_golden("modernbert-colbert");  // windows reach 66 to each side
   std::mt19937 generator(1);
-  Encoding longer = test::random_encoding(68, windowed.info().vocabulary, generator);
-  longer.unattended = 1;
-  EXPECT_THAT(error_of([&] { windowed.hidden({&longer, 1}); }), HasSubstr("expected at most 67"));
+  Encoding longer = test::random_encoding(90, windowed.info().vocabulary, generator);
+  longer.unattended = 67;
+  EXPECT_THAT(error_of([&] { windowed.hidden({&longer, 1}); }), HasSubstr("expected at most 66"));
+}
+
+// As in sentence-transformers, whose skiplist may name all tokens of a text.
+TEST(Retrieval, ADocumentWithoutVectorsComesLast) {
+  const CopiedModel copy("xlm-roberta-colbert");
+  copy.change("3_Mask/config.json",
+              {{"skiplist_words", {"<s>", "</s>", "\u2581", ".", "\u2581."}}});
+  const Model model = Model::load(copy.path());
+  const std::vector<std::string> texts = {"two dogs", ".", "a man on the beach"};
+  ASSERT_EQ(model.multi_vector(std::vector<Input>{{"."}}, Role::document)[0].rows, 0);
+  const std::vector<Relevance> found = relevance(model, "a dog", texts);
+  EXPECT_EQ(found[1].score, -1e9f);
+  EXPECT_GT(std::min(found[0].score, found[2].score), -100);
+  Corpus corpus(model);
+  corpus.add(texts);
+  const std::vector<std::string> queries = {"a dog"};
+  EXPECT_EQ(corpus.search(queries, 3)[0].best.back().index, 1);
 }
 
 TEST(Retrieval, SettingsThatAreNotUnderstoodAreRefused) {

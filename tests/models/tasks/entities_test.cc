@@ -213,6 +213,22 @@ TEST(NamedEntities, AreTheMostProbableSpans) {
   }
 }
 
+TEST(NamedEntities, ALabelGivenTwiceCountsOnce) {
+  const Model model = test::load_golden("gliner");
+  TagOptions options;
+  options.threshold = 0.1f;
+  options.multi_label = true;
+  const auto found = [&](const Texts& labels) {
+    return find_entities(model, {"a man and a dog"}, labels, options)[0].entities;
+  };
+  const std::vector<Span> once = found({"man", "dog"}), twice = found({"man", "dog", "man"});
+  ASSERT_EQ(once.size(), twice.size());
+  for (size_t i = 0; i < once.size(); ++i) {
+    EXPECT_EQ(once[i].label, twice[i].label);
+    EXPECT_EQ(once[i].probability, twice[i].probability);
+  }
+}
+
 TEST(NamedEntities, HaveTheSameBitsInAnyBatch) {
   const Reference reference = read_reference();
   Texts texts;
@@ -234,26 +250,6 @@ TEST(NamedEntities, HaveTheSameBitsInAnyBatch) {
     }
     EXPECT_EQ(at, together.size());
   }
-}
-
-Texts split(const std::string& text) {
-  Texts words;
-  for (const models::Word& word : models::split_words(text)) words.emplace_back(word.string);
-  return words;
-}
-
-// Python's re.findall(r"\w+(?:[-_]\w+)*|\S", text).
-TEST(NamedEntities, WordsAreThoseOfThePublishedExpression) {
-  EXPECT_EQ(split(""), Texts{});
-  EXPECT_EQ(split(" \t\u00a0\u3000\x1f\n"), Texts{});
-  EXPECT_EQ(split("a well-known x_1-y."), (Texts{"a", "well-known", "x_1-y", "."}));
-  EXPECT_EQ(split("a--b -c- d-_-e"), (Texts{"a", "-", "-", "b", "-", "c", "-", "d-_-e"}));
-  EXPECT_EQ(split("\u4f60\u597d\uff0c3.5\u20ac"),
-            (Texts{"\u4f60\u597d", "\uff0c", "3", ".", "5", "\u20ac"}));
-  EXPECT_EQ(split("cafe\u0301s \u0661\u0662 \u00bd\u2167"),  // a mark is no part of a word
-            (Texts{"cafe", "\u0301", "s", "\u0661\u0662", "\u00bd\u2167"}));
-  const std::vector<models::Word> words = models::split_words("\u00e9 \U0001d49c-b");
-  EXPECT_EQ(words[1].offset, (Offset{2, 5}));
 }
 
 // As many words as fit; neighbouring windows share as many as the stride allows.
@@ -310,9 +306,11 @@ TEST(NamedEntities, ErrorsSayWhatIsWrong) {
   EXPECT_THAT(error(model, {}, {"man", " "}), HasSubstr("label 1 has no tokens"));
   EXPECT_THAT(error(model, {}, {"\xc3"}), HasSubstr("label 0: the first text is not valid UTF-8"));
   EXPECT_EQ(error(model, texts, labels), "input 1: the text is not valid UTF-8 at byte 2");
-  EXPECT_THAT(
-      error(model, {"a"}, Texts(40, "man")),
-      HasSubstr("input 0: inputs have at most 64 tokens, expected room for 83 of the labels"));
+  std::string long_label = "man";
+  for (int i = 1; i < 80; ++i) long_label += " man";
+  EXPECT_THAT(error(model, {"a"}, {long_label}),
+              HasSubstr("input 0: inputs have at most 64 tokens, expected room for 84 of the "
+                        "labels and for 1 of the text"));
   TagOptions options;
   options.labels = labels;
   EXPECT_EQ(error_of([&] {

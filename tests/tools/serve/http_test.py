@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """HTTP as bert-serve speaks it. Usage: http_test.py BIN_DIR"""
+import contextlib
 import json
 import re
 import signal
@@ -76,6 +77,23 @@ class Http(ServeTest):
         self.assertLess(time.monotonic() - began, 5)
         for connection in connections:
             connection.close()
+
+    def test_the_last_connection_allowed_is_answered(self):
+        """While all others are busy, and what waits gets a place as soon as one is idle."""
+        slow = self.make_model("slow", "--shape", "4,256,4,1024")
+        server = self.start("-m", f"x={slow}", "--max-connections", "2", "--max-client-batch", "20000")
+        busy = json.dumps({"inputs": [["dogs eat on the beach " * 9]] * 20000}).encode()
+        head = b"POST /predict HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n"
+        health = b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n"
+        with contextlib.ExitStack() as stack:
+            def connect():
+                return stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=30))
+            connect().sendall(head % len(busy) + busy)
+            time.sleep(0.5)  # until it is no longer idle
+            for _ in range(3):
+                last = connect()
+                last.sendall(health)
+                self.assertRegex(last.recv(65536), b"^HTTP/1.1 200 ")
 
     def test_time_to_arrive(self):
         """10 seconds for a header and 30 for a body, to which each 100 kB add one, also where they come in chunks."""

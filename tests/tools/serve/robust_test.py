@@ -118,9 +118,12 @@ class Robust(ServeTest):
             ("ranks", ("--labels", "1")), ("classes", ("--labels", "2", "--label-names", "entailment,other"))))
         server = self.start("-m", f"ranks={ranks}", "-m", f"classes={classes}", "--timeout", "2")
         long, began, statuses = "a " * 2_000_000, time.monotonic(), []
+        status, _, text = server.request("POST", "/rerank", {"query": long, "texts": ["a"] * 2000})
+        self.assertEqual(status, 422)
+        self.assertRegex(text, b"has 4000000 bytes, which are read for each of 2000 documents: expected at most 33554")
         join = self.start_threads(1, lambda: statuses.extend(server.request("POST", path, body)[0] for path, body in (
-            ("/rerank", {"query": long, "texts": ["a"] * 2000}),
-            ("/v1/rerank", {"query": long[:1_000_000], "documents": ["a"] * 2000, "truncation": True}),
+            ("/rerank", {"query": long[:33_000], "texts": ["a"] * 2000}),
+            ("/v1/rerank", {"query": long[:33_000], "documents": ["a"] * 2000, "truncation": True}),
             ("/models/classes", {"inputs": long, "parameters": {"candidate_labels": ["a"] * 2000}}))))
         slowest = 0.0
         while len(statuses) < 3 and time.monotonic() - began < 100:

@@ -86,6 +86,25 @@ class Tasks(ServeTest):
         self.refused("/models/tags/pipeline/token-classification", {"inputs": TEXTS, "parameters": asked},
                      "BertForTokenClassification has its own labels")
 
+    def test_answers_have_a_size(self):
+        """What repeats a label or an output for each text, or nearly all spans of a text, counts as long as it is."""
+        self.refused("/v2/models/classes/infer", {"outputs": [{"name": "logits"}, {"name": "logits"}], "inputs": [
+            {"name": "text", "datatype": "BYTES", "shape": [1], "data": ["a"]}]}, "`outputs.name` is 'logits' twice")
+        server = self.start("-m", f"gliner={self.names['gliner']}", "-m", f"classes={self.names['classes']}", "-m",
+                            f"encoder={self.names['encoder']}", "--max-body", "300000", "--max-bodies", "300000")
+        every = {"candidate_labels": ["man", "dog"], "threshold": 0, "nested": True, "multi_label": True}
+        sentences = {"source_sentence": "a", "sentences": ["a"] * 1200}
+        for name, inputs, parameters, wanted in (
+                ("gliner", "a man " * 2000, every, 422), ("gliner", "a man", every, 200),
+                ("gliner", "a man " * 2000, {**every, "threshold": 0.999}, 200),
+                ("classes", ["a"] * 200, {"candidate_labels": ["a" + " " * 3000]}, 422),
+                ("classes", ["a"] * 200, {"candidate_labels": ["a"]}, 200),
+                ("encoder/pipeline/sentence-similarity", sentences, {}, 200)):
+            status, _, text = server.request("POST", f"/models/{name}", {"inputs": inputs, "parameters": parameters})
+            self.assertEqual(status, wanted, text[:300])
+            if wanted == 422:
+                self.assertRegex(text, b"the answer would have about [0-9]+ numbers, expected at most 18750")
+
     def test_fields_beside_and_in_parameters(self):
         for name, field, value in [
             ("encoder", "normalize", False), ("encoder", "dimensions", 3), ("encoder", "truncation_direction", "left"),

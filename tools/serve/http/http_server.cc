@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <exception>
-#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -15,6 +14,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <fmt/format.h>
+#include <poll.h>
 #include <spdlog/spdlog.h>
 
 #include "tools/serve/http/http_session.h"
@@ -58,7 +58,8 @@ struct HttpServer::Impl {
     return context->open >= static_cast<int64_t>(context->limits.connections);
   }
   void resume();
-  void close_oldest_idle();
+  bool someone_waits();
+  void close_oldest_idle(Clock::time_point idle_before);
   void tick();
   void stop_listening();
   std::vector<std::shared_ptr<HttpSession>> sessions() const;
@@ -101,20 +102,28 @@ void HttpServer::Impl::accept() {
 
 void HttpServer::Impl::on_accept(const boost::system::error_code& error, Socket socket) {
   if (!acceptor.is_open()) return;
+  const Clock::time_point now = Clock::now();
   if (!error) add(std::move(socket));
   // Without a free file descriptor, or with as many connections as allowed, the others wait in the
   // kernel's queue.
   if (!error && !is_full()) return accept();
   paused = true;
   context->waits_for_room = true;
-  close_oldest_idle();
+  close_oldest_idle(now);  // not the new one, whose request is on its way
 }
 
-// Also at every tick, for want of a file descriptor ends without a session's end.
+bool HttpServer::Impl::someone_waits() {
+  pollfd waiting = {acceptor.native_handle(), POLLIN, 0};
+  return poll(&waiting, 1, 0) > 0;
+}
+
+// Also at every tick, for want of a file descriptor ends without a session's end, and a connection
+// may have become idle since the last look.
 void HttpServer::Impl::resume() {
   if (!paused || !acceptor.is_open()) return;
   if (is_full()) {
     context->waits_for_room = true;
+    if (someone_waits()) close_oldest_idle(Clock::now() - kTick);
     return;
   }
   paused = false;
@@ -131,13 +140,13 @@ std::vector<std::shared_ptr<HttpSession>> HttpServer::Impl::sessions() const {
   return all;
 }
 
-void HttpServer::Impl::close_oldest_idle() {
+void HttpServer::Impl::close_oldest_idle(Clock::time_point idle_before) {
   std::shared_ptr<HttpSession> oldest;
-  std::optional<Clock::time_point> since;
+  Clock::time_point since = idle_before;
   for (const auto& session : sessions()) {
     const auto idle = session->idle_since();
-    if (!idle || (since && *since <= *idle)) continue;
-    since = idle;
+    if (!idle || *idle >= since) continue;
+    since = *idle;
     oldest = session;
   }
   if (oldest) oldest->close_idle();

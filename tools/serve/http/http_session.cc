@@ -24,7 +24,7 @@ constexpr size_t kBodyRead = 65536;
 constexpr size_t kMostAhead = 16384;     // of the next requests, while one is being answered
 constexpr size_t kLarge = 65536;         // from here on, a body counts among all bodies
 constexpr size_t kMostLinger = 1 << 24;  // bytes that are read only to be thrown away
-constexpr seconds kLinger{2};
+constexpr seconds kLinger{2};            // without a byte of the client
 
 // The time in the form of HTTP's Date, made once a second.
 const std::string& date() {
@@ -124,7 +124,10 @@ void HttpSession::on_read(boost::system::error_code error, size_t bytes) {
   if (state_ == State::lingering) {
     release_buffer();
     lingered_ += bytes;
-    return lingered_ > kMostLinger ? close() : read();
+    const bool is_over = lingered_ > kMostLinger || Clock::now() > linger_end_;
+    if (is_over) return close();
+    enter(State::lingering, kLinger);
+    return read();
   }
   parse();
   const bool is_fast = state_ == State::body && bytes >= first_.size();
@@ -276,7 +279,13 @@ void HttpSession::answer(HttpResponse response, bool closes) {
     return close();
   }
   if (!hold(response.body.size())) {
-    response = refuse_held();
+    const size_t bytes = response.body.size(), most = context_->limits.all_bodies;
+    response = bytes <= most ? refuse_held()
+                             : context_->handler.refuse(
+                                   request_, 422,
+                                   fmt::format("the answer has {} bytes, more than the {} of "
+                                               "--max-bodies: send fewer inputs at a time",
+                                               bytes, most));
     hold(response.body.size());
   }
   response_ = std::move(response);
@@ -331,9 +340,10 @@ void HttpSession::finish() {
 }
 
 // Closing at once, with bytes of the client still to be read, would reset the connection, and the
-// answer might never arrive.
+// answer might never arrive. A client that goes on sending may not have read it yet.
 void HttpSession::linger() {
   enter(State::lingering, kLinger);
+  linger_end_ = Clock::now() + transfer_time(0);
   buffer_.clear();
   boost::system::error_code error;
   socket_.shutdown(asio::ip::tcp::socket::shutdown_send, error);

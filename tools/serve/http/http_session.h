@@ -116,7 +116,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   std::string head_;     // of the response
   size_t written_ = 0;   // of head and body
   size_t lingered_ = 0;  // bytes
-  size_t held_ = 0;      // of context_->held
+  Clock::time_point linger_end_ = {};
+  size_t held_ = 0;  // of context_->held
   bool reading_ = false, ended_ = false, closes_ = false, is_head_ = false, has_stop_ = false;
   State state_ = State::idle;
   std::string client_, address_;  // with the port, and without

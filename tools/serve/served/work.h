@@ -15,6 +15,9 @@
 
 namespace bert::tools::serve {
 
+// What a number takes in memory and in an answer.
+inline constexpr int64_t kBytesOfNumber = 16;
+
 // A body, and the tokens that it took to compute where only the answer tells.
 struct Spelled {
   std::string body;
@@ -30,6 +33,7 @@ struct Work {
   int64_t numbers = 0;  // in the answer, about
   bool is_batch = false;
   bool is_long = false;                // spelling takes long
+  bool is_computed_late = false;       // by the spelling, not by the queue
   Refusal failure = Refusal::backend;  // what a bert::Error in the answer means
   // Submits to the queue. Deliver is called once, on a thread of the queue.
   std::function<void(bert::RequestOptions, Deliver)> ask;

@@ -75,7 +75,7 @@ Outcome attention(const Call& call) {
                 fmt::format("has {} tokens, expected at most {}", work.tokens, kMostTokens));
   }
   // Not by the model's queue, which has no attention probabilities.
-  work.is_long = true;
+  work.is_long = work.is_computed_late = true;
   work.ask = [&model, encoding = std::move(encodings[0]), layer](
                  const bert::RequestOptions& options, const Work::Deliver& deliver) {
     deliver([&model, encoding, layer, gone = options.stop, end = options.deadline] {

@@ -212,6 +212,9 @@ Work zero_shot_work(const Call& call, const ServedModel& model) {
   call.check_batch(texts.size(), "inputs");
   call.check_batch(zero_shot.labels.size() * texts.size(), "candidate_labels");
   if (zero_shot.labels.size() == 1) zero_shot.each = true;
+  int64_t bytes = 0;  // of the labels, which are repeated for each text
+  for (const std::string& label : zero_shot.labels) bytes += std::ssize(label);
+  work.numbers = std::ssize(texts) * bytes / kBytesOfNumber;
   auto encodings = encode_hypotheses(call, model, task, texts, zero_shot.labels, work);
   return logits_work(model, std::move(encodings), std::move(work), std::move(zero_shot));
 }

@@ -260,7 +260,7 @@ Work similarity_work(const Call& call, const ServedModel& model) {
   Work work;
   work.is_batch = true;
   auto encodings = encode(call, model, texts, encode_options(call, object), work);
-  return embedding_work(model, std::move(encodings), std::move(work), [](const bert::Output& rows) {
+  work = embedding_work(model, std::move(encodings), std::move(work), [](const bert::Output& rows) {
     std::vector<float> cosines;
     for (int64_t i = 1; i < rows.rows; ++i)
       cosines.push_back(bert::similarity(rows.row(0), rows.row(i)));
@@ -268,6 +268,8 @@ Work similarity_work(const Call& call, const ServedModel& model) {
     append_floats(out.body, cosines);
     return out;
   });
+  work.numbers = work.inputs;
+  return work;
 }
 
 }  // namespace bert::tools::serve

@@ -182,11 +182,15 @@ std::vector<std::string> wanted_outputs(const JsonObject& object, const Outputs&
   for (const json& each : *wanted) {
     const JsonObject output(each, kOutputFields, "outputs.");
     output.object("parameters", kOutputParameters);
-    names.push_back(*output.text("name"));
-    if (std::ranges::find(outputs.names, names.back()) == outputs.names.end()) {
-      output.fail("name", fmt::format("is '{}', expected {}", names.back(),
-                                      fmt::join(outputs.names, " or ")));
+    const std::string name = *output.text("name");
+    if (std::ranges::find(outputs.names, name) == outputs.names.end()) {
+      output.fail("name",
+                  fmt::format("is '{}', expected {}", name, fmt::join(outputs.names, " or ")));
     }
+    if (std::ranges::find(names, name) != names.end()) {
+      output.fail("name", fmt::format("is '{}' twice", name));
+    }
+    names.push_back(name);
   }
   return names;
 }
@@ -238,6 +242,7 @@ Outcome infer(const Call& call) {
   InferAnswer answer = {model, object.text("id").value_or(call.request.id),
                         wanted_outputs(object, outputs)};
   if (outputs.is_classifier) {
+    work.numbers = work.inputs * outputs.columns * std::ssize(answer.outputs);
     return logits_work(model, std::move(encodings), std::move(work), std::move(answer));
   }
   return embedding_work(model, std::move(encodings), std::move(work), std::move(answer));

@@ -73,6 +73,14 @@ std::vector<bert::Encoding> encode_documents(const Call& call, const ServedModel
     throw RequestError(Refusal::empty, fmt::format("`{}` cannot be empty", field), field);
   }
   call.check_batch(documents.size(), field);
+  constexpr size_t kMostRepeated = size_t{1}
+                                   << 26;  // bytes: a query is tokenised for each document
+  if (query.size() > kMostRepeated / documents.size()) {
+    refuse_field("query",
+                 fmt::format("has {} bytes, which are read for each of {} documents: "
+                             "expected at most {}",
+                             query.size(), documents.size(), kMostRepeated / documents.size()));
+  }
   work.is_batch = true;
   std::vector<bert::Encoding> encodings;
   bert::Input pair = {query, ""};  // for all, as a query may be long

@@ -38,6 +38,15 @@ void count_texts(const std::vector<bert::Input>& texts, Work& work) {
   }
 }
 
+// About how many numbers all spans of the texts take, where the options let nearly all be entities.
+int64_t count_spans(const bert::TagOptions& tag, int64_t characters) {
+  constexpr float kRare = 0.05f;  // from this threshold on, few spans are entities
+  constexpr int64_t kWord = 2, kWidest = 12, kNumbers = 4;  // characters; words; for each span
+  if (!tag.nested || tag.labels.empty() || tag.threshold >= kRare) return 0;
+  const int64_t labels = tag.multi_label ? std::ssize(tag.labels) : 1;
+  return characters / kWord * kWidest * labels * kNumbers;
+}
+
 // By default that of Hugging Face's API, but for labels that mark whole spans.
 bert::Aggregation aggregation_of(const JsonObject& parameters, const bert::Model& model) {
   if (!parameters.has("aggregation_strategy")) {
@@ -57,16 +66,24 @@ bert::Aggregation aggregation_of(const JsonObject& parameters, const bert::Model
 // The entities of texts; each by its label's key, which says whether it is one token.
 struct TagAnswer {
   const char* key;
-  std::vector<std::string> ignored;
+  std::vector<std::string> ignored;  // sorted
   bool nested;
+  size_t most;  // bytes
 
   void append(std::string& line, const bert::Tags& tags) const {
     std::vector<const bert::Span*> shown;
     for (const bert::Span& span : tags.entities) {
-      if (std::ranges::find(ignored, span.label) == ignored.end()) shown.push_back(&span);
+      if (!std::ranges::binary_search(ignored, span.label)) shown.push_back(&span);
     }
     append_array(line, std::span<const bert::Span* const>(shown),
                  [&](std::string& out, const bert::Span* span) {
+                   if (out.size() > most) {
+                     throw RequestError(
+                         Refusal::validation,
+                         fmt::format("the answer has more than {} bytes: send fewer inputs at a "
+                                     "time, or a higher threshold",
+                                     most));
+                   }
                    out += fmt::format("{{\"{}\": ", key);
                    append_quoted(out, span->label);
                    out += ", \"score\": ";
@@ -266,9 +283,11 @@ Work tag_work(const Call& call, const ServedModel& model) {
     texts.push_back({std::move(text)});
   call.check_batch(texts.size(), "inputs");
   count_texts(texts, work);
+  work.numbers = count_spans(tag, work.characters);
   TagAnswer answer = {aggregation == bert::Aggregation::none ? "entity" : "entity_group",
-                      task.texts("ignore_labels"), work.is_batch};
-  if (task.has("ignore_labels") && std::ranges::find(answer.ignored, "O") == answer.ignored.end()) {
+                      task.texts("ignore_labels"), work.is_batch, call.state.limits.answer_bytes};
+  std::ranges::sort(answer.ignored);
+  if (task.has("ignore_labels") && !std::ranges::binary_search(answer.ignored, "O")) {
     task.fail("ignore_labels", "must contain \"O\", which is always left out");
   }
   set_ask<std::vector<bert::Tags>>(

@@ -44,6 +44,7 @@ Outcome tokenize(const Call& call) {
   const EncodeOptions options = {.prompt = object.text("prompt_name")};
   HttpResponse response;
   append_array(response.body, std::span(texts), [&](std::string& line, const std::string& text) {
+    call.check_wanted();
     const std::vector<TextToken> tokens = model.reader.tokens(text, options, with_special);
     append_array(line, std::span(tokens), append_token);
   });
@@ -59,6 +60,7 @@ Outcome decode(const Call& call) {
   HttpResponse response;
   append_array(response.body, std::span(all),
                [&](std::string& line, const std::vector<int64_t>& ids) {
+                 call.check_wanted();
                  append_quoted(line, model.reader.decode(ids, skips_special, "ids"));
                });
   return response;
