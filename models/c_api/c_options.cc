@@ -98,12 +98,19 @@ Options read_load_options(const bert_option* options, size_t count) {
 
 namespace {
 
-// Reads "person,city".
+// Reads "person, city".
 KnownOption labels(std::vector<std::string>& to) {
   return {"labels", [&to](std::string_view value) {
             for (size_t begin = 0, end = 0; end != std::string_view::npos; begin = end + 1) {
               end = value.find(',', begin);
-              to.emplace_back(value.substr(begin, end - begin));
+              std::string_view label = value.substr(begin, end - begin);
+              label.remove_prefix(std::min(label.find_first_not_of(' '), label.size()));
+              label.remove_suffix(label.size() - (label.find_last_not_of(' ') + 1));
+              if (label.empty()) wrong_value("labels", value, "no empty label");
+              if (std::ranges::find(to, label) != to.end()) {
+                wrong_value("labels", value, "each label once");
+              }
+              to.emplace_back(label);
             }
           }};
 }

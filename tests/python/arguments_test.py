@@ -239,6 +239,19 @@ class Inputs(PackageTest):
         self.assertEqual(list(classify(KeyDataset())), expected)
         self.assertEqual(classify(collections.deque(TEXTS)), expected)
 
+    def test_pipelines_know_no_prompts(self):
+        """As transformers', which do not read sentence-transformers' files."""
+        settings = {"prompts": {"query": "a dog ", "passage": "it "}, "default_prompt_name": "passage"}
+        for task, name, options in ("feature-extraction", "encoder", ("--head", "none")), (
+                "text-classification", "classifier", ("--labels", "3", "--label-names", "yes,no,maybe")):
+            directory = self.make_model(f"prompted-{name}", *options)
+            plain = pipeline(task, directory)(TEXTS)
+            asked = pipeline(task, directory)(["a dog " + text for text in TEXTS])
+            (directory / "config_sentence_transformers.json").write_text(json.dumps(settings))
+            self.assertNotEqual(plain, asked)
+            self.assertEqual(pipeline(task, directory)(TEXTS), plain)
+            self.assertEqual(pipeline(task, directory, prompt="query")(TEXTS), asked)
+
     def test_tables_are_refused(self):
         """Their items are the names of columns."""
         class Table(list):

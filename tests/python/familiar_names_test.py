@@ -198,6 +198,8 @@ class SentenceTransformers(PackageTest):
             self.assert_bits(model.predict(PAIRS), CrossEncoder(directory, max_length=12, **options).predict(PAIRS))
             for given in {"prompt": "a"}, {"prompt_name": "query" if not options else "plain"}:
                 self.assertRaisesRegex(ValueError, "gets its prompt on loading", model.predict, PAIRS, **given)
+        for given in {"prompts": {"web": "a"}}, {"default_prompt_name": "query"}:
+            self.assertRaisesRegex(ValueError, "gets its prompt on loading", CrossEncoder, directory, **given)
 
     def test_scores_of_a_regression_are_those_of_a_cross_encoder(self):
         directory = self.make_model("regression", "--labels", "1", "--problem-type", "regression")

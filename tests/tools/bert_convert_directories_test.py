@@ -8,7 +8,9 @@ import signal
 import subprocess
 import time
 
+import numpy as np
 from command_line import ToolTest, main
+from tensor_file import write_tensors
 
 
 class ConvertDirectoriesTest(ToolTest):
@@ -36,6 +38,39 @@ class ConvertDirectoriesTest(ToolTest):
         self.assertFalse(names & {*weights, ".cache/x", "pipe"})
         self.assertRegex(done.stderr, r"note: .*nobody_knows.*\n")
         self.assertIn(f"{target}: 0.0 MB of weights, {source} has 3.1 MB\n", done.stderr)
+
+    def test_adapters_stay_behind(self):
+        """They are added, or left out; without its weights, an adapter's folder could not be loaded."""
+        source, target = self.make_model("adapted"), self.dir / "adapted-int8"
+        for name in "adapter_config.json", "adapter_model.safetensors", "README.md":
+            (source / "adapters" / "retrieval").mkdir(parents=True, exist_ok=True)
+            (source / "adapters" / "retrieval" / name).write_text("{}")
+        (source / "adapters" / "about.txt").write_text("a")
+        self.succeed("-m", source, "-o", target, "--precision", "int8")
+        self.assertEqual([path.name for path in (target / "adapters").iterdir()], ["about.txt"])
+
+    def test_a_table_for_queries_comes_along(self):
+        source, target = self.make_model("router", "--head", "mlm", "--retrieval", "splade"), self.dir / "router-int8"
+        kind, table = "sentence_transformers.sparse_encoder.models.", source / "query_0"
+        documents = json.loads((source / "modules.json").read_text())
+        folder = documents[1]["path"]
+        (source / "modules.json").write_text(json.dumps(
+            [{"path": "", "type": "sentence_transformers.models.Router"}]))
+        (source / "router_config.json").write_text(json.dumps({
+            "types": {"": kind + "MLMTransformer", folder: kind + "SpladePooling",
+                      "query_0": kind + "SparseStaticEmbedding"},
+            "structure": {"query": ["query_0"], "document": ["", folder]},
+            "parameters": {"default_route": "document"}}))
+        table.mkdir()
+        (table / "config.json").write_text("{}")
+        for name in "vocab.txt", "tokenizer_config.json":
+            shutil.copy(source / name, table / name)
+        size = json.loads((source / "config.json").read_text())["vocab_size"]
+        write_tensors(table / "model.safetensors", {"weight": np.arange(1, size + 1, dtype=np.float32)}, {})
+        self.succeed("-m", source, "-o", target, "--precision", "int8")
+        self.tool = "bert-infer"
+        asked = ["--task", "sparse", "a man"]
+        self.assertEqual(self.succeed("-m", target, *asked), self.succeed("-m", source, "--precision", "int8", *asked))
 
     def test_links_are_copied_as_what_they_point_to(self):
         # As in the hub's cache.

@@ -74,16 +74,17 @@ bool holds_weights(const fs::path& path) {
          name == "checkpoint";
 }
 
-// The folders that modules.json names: "1_Pooling", "2_Dense", or "./2_Dense/".
+// The folders of sentence-transformers' modules, within the model's: "1_Pooling", "2_Dense".
 std::set<fs::path> module_folders(const fs::path& model) {
+  const models::ModuleList list(model);
   std::set<fs::path> folders;
-  if (!fs::exists(model / "modules.json")) return folders;
-  const models::JsonFile file(model / "modules.json");
-  for (const auto& module : file.root()) {
-    const fs::path path = module.is_object() ? module.value("path", "") : "";
-    const fs::path folder = (path / ".").lexically_normal().parent_path();  // without a slash
-    if (!folder.empty()) folders.insert(folder);  // the encoder's own is ""
-  }
+  const auto normal = [](const fs::path& folder) { return (folder / "").lexically_normal(); };
+  const auto add = [&](const std::string& folder) {
+    const fs::path place = normal(folder).lexically_relative(normal(model)).parent_path();
+    if (!place.empty() && place != ".") folders.insert(place);  // the encoder's own is "."
+  };
+  for (const auto& module : list.modules) add(module.folder);
+  if (!list.query_table.empty()) add(list.query_table);
   return folders;
 }
 
@@ -121,7 +122,8 @@ void check_copied(const std::error_code& error, const fs::path& from, const fs::
 }
 
 // Skips hidden files and folders, which are the downloading tool's, unless one is a module's or
-// leads to it; and the new directory itself. Links (in the hub's cache, every file is one) are
+// leads to it; the folders of adapters, which are added or left out; and the new directory itself.
+// Links (in the hub's cache, every file is one) are
 // copied as what they point to.
 void copy_others(const fs::path& from, const fs::path& to, const fs::path& itself,
                  const Stop& stop) {
@@ -134,7 +136,8 @@ void copy_others(const fs::path& from, const fs::path& to, const fs::path& itsel
     const fs::path place = at->path().lexically_relative(from), target = to / place;
     std::error_code error;
     const bool is_hidden = name.starts_with(".") && !leads_to_one(place, modules);
-    if (is_hidden || fs::weakly_canonical(at->path()) == itself ||
+    const bool is_adapter = at->is_directory() && fs::exists(at->path() / "adapter_config.json");
+    if (is_hidden || is_adapter || fs::weakly_canonical(at->path()) == itself ||
         (at->is_directory() && is_cycle(at->path(), at.depth()))) {
       at.disable_recursion_pending();
     } else if (at->is_directory()) {

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "models/calls/guarded.h"
 #include "tools/console/numbers.h"
 
 namespace bert::tools {
@@ -25,6 +26,8 @@ void Session::answer(const Window& window) {
 void Session::answer(const Window& window, size_t first, size_t count) {
   try {
     answers_.compute(window, first, count);
+  } catch (const models::OutOfMemory&) {
+    throw;  // which is no mistake of an input's
   } catch (const bert::Error& error) {
     return find_bad_input(window, first, count, error);
   }

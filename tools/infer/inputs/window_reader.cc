@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "models/calls/guarded.h"
 #include "tools/console/counted.h"
 #include "tools/console/lines/input_lines.h"
 
@@ -70,6 +71,8 @@ class WindowReader::Collector {
     if (texts_.empty()) return;
     try {
       maker_.add_texts(texts_, sources_, window_);
+    } catch (const models::OutOfMemory&) {
+      throw;  // which is no mistake of a line's
     } catch (const std::exception&) {
       add_one_by_one();
     }
@@ -89,6 +92,8 @@ class WindowReader::Collector {
     for (size_t i = 0; i < texts.size(); ++i) {
       try {
         maker_.add_texts({&texts[i], 1}, {&sources[i], 1}, window_);
+      } catch (const models::OutOfMemory&) {
+        throw;
       } catch (const std::exception& error) {
         refuse(std::move(sources[i]), reason_alone(error.what()));
       }

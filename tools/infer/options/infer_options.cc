@@ -329,6 +329,9 @@ std::optional<InferOptions> InferCommandLine::options() const {
   if (options.task == Task::tokens && !options.load.prompt.empty()) {
     throw UsageError("--prompt goes with embeddings, not with --task tokens");
   }
+  if (options.task == Task::tokens && !options.load.adapter.empty()) {
+    throw UsageError("--adapter goes with weights, which --task tokens does not read");
+  }
   if (model_option_->count() > 0) options.model = model_;
   if (has_text) {
     check_texts();

@@ -250,7 +250,7 @@ void merge(const MergeOptions& options) {
   for (const std::string& path : options.parts) {
     parts.push_back(std::make_unique<Part>(path, format, stop));
   }
-  refuse_files_read(options.parts, options.output);
+  refuse_files_read(options.parts, options.output == "-" ? "/dev/stdout" : options.output);
   OutputFile output(options.output);
   if (format == OutputFormat::tsv) write_header(parts, output);
   Order order(format, options.allows_gaps);

@@ -23,6 +23,8 @@ TEXTS_PER_CALL, BATCHES_PER_CALL = 64, 4
 # Arguments of sentence-transformers and transformers that make no difference: nothing is
 # downloaded, and no code is run but the library's own.
 WITHOUT_EFFECT = {"local_files_only", "token", "trust_remote_code"}
+IN_TEMPLATE = ("the model's chat template gets its prompt on loading: give CrossEncoder prompt=NAME, "
+               f"one of {SETTINGS}")
 # Arguments that are accepted only if they are None or {}.
 ONLY_NONE = {"cache_folder", "config_kwargs", "model_kwargs", "processor_kwargs", "tokenizer_kwargs"}
 
@@ -106,7 +108,10 @@ class PromptedModel:
         saved = {name: prompt or "" for name, prompt in (self.settings.get("prompts") or {}).items()}
         self.prompts: dict[str, str] = {**self.default_prompts, **saved, **(prompts or {})}
         loaded_with = self.model.options.prompt or self.settings.get("default_prompt_name") or None
+        self._loaded_with = loaded_with
         self.default_prompt_name: str | None = default_prompt_name or loaded_with
+        if prompts and self.model.info.has_chat_template:
+            raise ValueError(f"prompts: {IN_TEMPLATE}")
         self._prompt(None, self.default_prompt_name)  # fails if it names none
         # The model's own tokenizer puts the prompt that it was loaded with before a text by itself.
         own = loaded_with and not self.model.info.has_chat_template
@@ -139,12 +144,14 @@ class PromptedModel:
     def _own_tokenizer(self, max_length: int | None = None) -> Tokenizer:
         return Tokenizer(self.model.directory, max_length or self.model.info.max_length)
 
+    def _threads(self) -> int:
+        return self.model.info.threads * self.model.info.workers
+
     def _prompt(self, prompt: str | None, name: str | None) -> str:
         if self.model.info.has_chat_template:  # which has the default one
-            if prompt is None and name in (None, self.default_prompt_name):
+            if prompt is None and name in (None, self._loaded_with):
                 return ""
-            raise ValueError("the model's chat template gets its prompt on loading: give CrossEncoder "
-                             "prompt=NAME, one of config_sentence_transformers.json")
+            raise ValueError(IN_TEMPLATE)
         if prompt is not None:
             return word("prompt", prompt)
         if name is None:
@@ -168,7 +175,7 @@ class PromptedModel:
             if prompt:
                 part = [prefixed(prompt, item) for item in part]
             try:
-                encodings = self._tokenizer.encode(part)
+                encodings = self._tokenizer.encode(part, self._threads())
             except (Error, TypeError, ValueError) as error:
                 raise counted_from(start, error) from None
             for call in calls_of(encodings, most_tokens):

@@ -2,7 +2,7 @@
 """What all pipelines share: their arguments, and the shapes of inputs."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, ClassVar
 
 from bert_infer import prompted_model
@@ -36,6 +36,7 @@ class Pipeline:
     def __init__(self, model: Model, **settings: Any) -> None:
         self.model = model
         self._whole_texts: Tokenizer | None = None
+        self._without_prompt: tuple[Model, Tokenizer] | None = None
         self._settings = self._merged(dict(self.parameters), settings)
         self.check_model()
 
@@ -118,7 +119,22 @@ class Pipeline:
         """The encodings of texts, not truncated."""
         if self._whole_texts is None:
             self._whole_texts = Tokenizer(self.model.directory, UNLIMITED)
-        return self._whole_texts.encode(texts)
+        return self._encode(self._whole_texts, texts)
+
+    def unprompted(self, texts: list[Text], model: Model | None = None) -> Sequence[Text | Encoding]:
+        """The inputs of a model (the pipeline's) without the prompt that sentence-transformers' files
+        name as the default: transformers does not read those. An own prompt= and a chat template
+        stay."""
+        of = model or self.model
+        settings = prompted_model.read_json(of.directory, prompted_model.SETTINGS)
+        if of.options.prompt or of.info.has_chat_template or not settings.get("default_prompt_name"):
+            return texts
+        if self._without_prompt is None or self._without_prompt[0] is not of:
+            self._without_prompt = of, Tokenizer(of.directory, of.info.max_length)
+        return self._encode(self._without_prompt[1], texts)
+
+    def _encode(self, tokenizer: Tokenizer, texts: Iterable[Text]) -> list[Encoding]:
+        return tokenizer.encode(texts, self.model.info.threads * self.model.info.workers)
 
 
 def parts_of(inputs: Iterator[Any], size: int, characters: int) -> Iterator[list[Any]]:

@@ -83,7 +83,8 @@ class TextClassification(Pipeline):
 
     def answers(self, items: list[Any], settings: dict[str, Any]) -> list[Any]:
         model = self._limited(settings["max_length"])
-        logits = model.run([read_text(item, i) for i, item in enumerate(items)])
+        texts = [read_text(item, i) for i, item in enumerate(items)]
+        logits = model.run(self.unprompted(texts, model))
         function = (settings["function_to_apply"] or self._function or "").lower()
         scores = FUNCTIONS[function](logits) if function else self.model.probabilities(logits)
         return [self._labelled(row, settings["top_k"]) for row in scores]

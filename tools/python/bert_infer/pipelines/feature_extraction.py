@@ -17,5 +17,5 @@ class FeatureExtraction(Pipeline):
 
     def answers(self, items: list[Any], settings: dict[str, Any]) -> list[Any]:
         require_texts(items)
-        states = [hidden.states[None] for hidden in self.model.hidden(items)]
+        states = [hidden.states[None] for hidden in self.model.hidden(self.unprompted(items))]
         return states if settings["return_tensors"] else [state.tolist() for state in states]
