@@ -2,6 +2,7 @@
 //
 // bert::Queue: what its functions compute, and how long their inputs are.
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -147,8 +148,9 @@ struct __attribute__((visibility("hidden"))) Queue::Impl {
     return submit<Item, Result>(
         std::move(task), std::move(options), std::move(done), compute, [&, is_over](auto& request) {
           std::vector<int64_t> tokens(inputs.size());
-          if (!is_over)
+          if (!is_over) {
             for_each_input(inputs.size(), [&](size_t i) { tokens[i] = count(inputs[i]); });
+          }
           request.set_items(std::move(inputs), std::move(tokens));
         });
   }

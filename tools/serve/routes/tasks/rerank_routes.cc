@@ -73,8 +73,8 @@ std::vector<bert::Encoding> encode_documents(const Call& call, const ServedModel
     throw RequestError(Refusal::empty, fmt::format("`{}` cannot be empty", field), field);
   }
   call.check_batch(documents.size(), field);
-  constexpr size_t kMostRepeated = size_t{1}
-                                   << 26;  // bytes: a query is tokenised for each document
+  // Bytes of the query for all documents, as it is tokenised for each.
+  constexpr size_t kMostRepeated = size_t{1} << 26;
   if (query.size() > kMostRepeated / documents.size()) {
     refuse_field("query",
                  fmt::format("has {} bytes, which are read for each of {} documents: "
