@@ -39,6 +39,15 @@ TEST(Decode, WordPiecesBecomeWords) {
   EXPECT_THROW(text({-1}), std::runtime_error);
 }
 
+TEST(Decode, NothingIsReplacedInAnEmptyText) {
+  json definition = small_tokenizer({"a"});
+  definition["decoder"] = json::parse(R"({"type": "Sequence", "decoders": [{"type": "Fuse"},
+      {"type": "Replace", "pattern": {"Regex": "^"}, "content": "x"}]})");
+  const TextEncoder encoder = loaded(definition);
+  EXPECT_EQ(encoder.decode(std::vector<int32_t>{5}, true), "xa");
+  EXPECT_EQ(encoder.decode(std::vector<int32_t>{}, true), "");
+}
+
 TEST(Decode, ByteTokensBecomeUtf8) {
   json definition = small_tokenizer({});
   json& model = definition["model"] = {{"type", "BPE"}, {"vocab", {}}, {"merges", json::array()}};

@@ -8,18 +8,22 @@
 
 #include "tokenizer/decoders/decoders.h"
 #include "tokenizer/text_encoder_impl.h"
+#include "tokenizer/unigram/text_normalizer.h"
 
 namespace bert::tokenizer {
 
 std::string TextEncoder::decode(std::span<const int32_t> ids, bool skips_special) const {
   std::vector<std::string> tokens;
+  size_t length = 0;
   for (const int32_t id : ids) {
     const std::string& token = impl_->vocabulary.token(id);  // throws if there is none
     if (skips_special && std::ranges::binary_search(impl_->special_ids, id)) continue;
     const auto added = impl_->decoded_tokens.find(id);
     tokens.push_back(added == impl_->decoded_tokens.end() ? token : added->second);
+    length += tokens.back().size();
   }
-  for (const Decoder& decoder : impl_->decoders) tokenizer::decode(decoder, tokens);
+  const size_t most = most_of_normalised(length);
+  for (const Decoder& decoder : impl_->decoders) tokenizer::decode(decoder, most, tokens);
   std::string text;
   for (const std::string& token : tokens) text += token;
   return text;

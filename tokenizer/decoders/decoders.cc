@@ -10,23 +10,25 @@
 
 #include "tokenizer/bytepair/byte_level.h"
 #include "tokenizer/unicode/utf8.h"
-#include "tokenizer/unigram/text_normalizer.h"
 
 namespace bert::tokenizer {
 namespace {
 
 using Tokens = std::vector<std::string>;
 
-void replace_matches(const Pattern& pattern, std::string_view to, std::string& token) {
+void check_length(size_t length, size_t most) {
+  if (length > most) throw std::runtime_error("the tokenizer's decoders make the text too long");
+}
+
+// most: bytes that may come of it.
+void replace_matches(const Pattern& pattern, std::string_view to, size_t most, std::string& token) {
   if (token.empty()) return;  // in Hugging Face's, nothing matches there
   std::vector<Match> matches;
   pattern.find(token, matches);
   std::string out;
   for (const auto& [begin, end, is_match] : matches) {
     out += is_match ? to : std::string_view(token).substr(begin, end - begin);
-    if (out.size() > most_of_normalised(token.size())) {
-      throw std::runtime_error("the tokenizer's decoders make the text too long");
-    }
+    check_length(out.size(), most);
   }
   token = std::move(out);
 }
@@ -160,9 +162,14 @@ void strip(const Decoder& decoder, std::string& token) {
   token = std::string(rest);
 }
 
-}  // namespace
+void replace(const Decoder& decoder, size_t most, Tokens& tokens) {
+  for (std::string& token : tokens) {
+    replace_matches(*decoder.pattern, decoder.text, most, token);
+    most -= token.size();
+  }
+}
 
-void decode(const Decoder& decoder, std::vector<std::string>& tokens) {
+void run(const Decoder& decoder, size_t most, Tokens& tokens) {
   using Kind = Decoder::Kind;
   switch (decoder.kind) {
     case Kind::byte_fallback:
@@ -185,8 +192,7 @@ void decode(const Decoder& decoder, std::vector<std::string>& tokens) {
       }
       return;
     case Kind::replace:
-      for (std::string& token : tokens) replace_matches(*decoder.pattern, decoder.text, token);
-      return;
+      return replace(decoder, most, tokens);
     case Kind::spaces:
       for (size_t i = 1; i < tokens.size(); ++i) tokens[i].insert(tokens[i].begin(), ' ');
       return;
@@ -196,6 +202,15 @@ void decode(const Decoder& decoder, std::vector<std::string>& tokens) {
     case Kind::word_piece:
       return decode_word_pieces(decoder, tokens);
   }
+}
+
+}  // namespace
+
+void decode(const Decoder& decoder, size_t most, std::vector<std::string>& tokens) {
+  run(decoder, most, tokens);
+  size_t length = 0;
+  for (const std::string& token : tokens) length += token.size();
+  check_length(length, most);
 }
 
 }  // namespace bert::tokenizer

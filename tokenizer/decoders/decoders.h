@@ -32,6 +32,7 @@ struct Decoder {
   std::shared_ptr<const Pattern> pattern = nullptr;  // for Replace
 };
 
-void decode(const Decoder& decoder, std::vector<std::string>& tokens);
+// Throws std::runtime_error if the tokens become longer than `most` bytes in all.
+void decode(const Decoder& decoder, size_t most, std::vector<std::string>& tokens);
 
 }  // namespace bert::tokenizer

@@ -189,6 +189,14 @@ TEST(Architecture, IsInferredFromTheWeightsIfNoneIsNamed) {
   }
 }
 
+// Each layer has one of its own.
+TEST(Architecture, TablesOfDistancesHaveALimit) {
+  const CopiedModel copy("deberta1-mlm");
+  copy.change("config.json", {{"max_position_embeddings", 1 << 20}, {"num_hidden_layers", 1000}});
+  EXPECT_THAT(load_error(copy), HasSubstr("max_position_embeddings: found 1048576, expected at "
+                                          "most 67108 with 1000 layers"));
+}
+
 // As in the files of deberta-base.
 TEST(Architecture, IsTheEncoderBesideAHeadThatNoClassReads) {
   const CopiedModel copy("deberta1-mlm");

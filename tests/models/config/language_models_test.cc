@@ -42,6 +42,14 @@ struct Edited : test::CopiedModel {
   std::string error() const { return test::load_error(*this); }
 };
 
+TEST(LanguageModels, MistralsClassHasItsOwnNumberOfKeyHeads) {
+  const json more = {{"hidden_size", 128}, {"num_attention_heads", 32}, {"head_dim", nullptr}};
+  json unsaid = more;
+  unsaid["num_key_value_heads"] = nullptr;  // which config_with() removes, and Edited sets
+  EXPECT_EQ(config_with("mistral-classification", unsaid).key_heads, 8);
+  EXPECT_EQ(Edited("mistral-classification", unsaid).config().key_heads, 32);
+}
+
 TEST(LanguageModels, SettingsThatWouldChangeThemAreRefused) {
   for (const auto& [changes, error] : std::vector<std::pair<nlohmann::json, const char*>>{
            {{{"architectures", {"Qwen3ForQuestionAnswering"}}},
@@ -58,6 +66,9 @@ TEST(LanguageModels, SettingsThatWouldChangeThemAreRefused) {
             "\"original_max_position_embeddings\" is missing"},
            {{{"head_dim", nullptr}}, "\"head_dim\" is missing"},
            {{{"head_dim", 12}}, "has shape [80, 48], expected [48, 48]"},
+           {{{"transformers_weights", "other.safetensors"}},
+            "found \"other.safetensors\", expected \"model.safetensors\""},
+           {{{"token_classification_bias", false}}, "found false, expected true"},
            {{{"num_key_value_heads", 3}},
             "found 3, expected a divisor of 'num_attention_heads'"}}) {
     EXPECT_THAT(error_with("qwen3", changes), testing::HasSubstr(error)) << changes;

@@ -230,6 +230,37 @@ TEST(Parts, SayWhatIsWrongAndWhere) {
   EXPECT_THAT(error_of_definition(word_level({}, nested)), HasSubstr("are nested too deeply"));
 }
 
+// Each doubles the text.
+TEST(Parts, AChainOfReplacementsIsNotEndless) {
+  json chain = json::array(), template_ids = json::array(), tokens = json::array();
+  for (int i = 0; i < 40; ++i) {
+    chain.push_back({{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}});
+  }
+  json definition = word_level({"a"}, {{"type", "WhitespaceSplit"}});
+  definition["normalizer"] = {{"type", "Sequence"}, {"normalizers", chain}};
+  EXPECT_THAT(error_of_text(definition, "a"), HasSubstr("normalizers make the text too long"));
+  definition["model"] = {
+      {"type", "Unigram"}, {"unk_id", 0}, {"vocab", json::array({json::array({"<unk>", 0.0})})}};
+  definition["pre_tokenizer"] = {{"type", "Metaspace"}, {"replacement", "\u2581"}};
+  definition["added_tokens"] = json::array();
+  definition["post_processor"] = nullptr;
+  EXPECT_THAT(error_of_text(definition, "a"), HasSubstr("normalizers make the text too long"));
+  json decoded = word_level({"a"}, {{"type", "WhitespaceSplit"}});
+  decoded["decoder"] = {{"type", "Sequence"}, {"decoders", chain}};
+  const TextEncoder decoder = load_definition(decoded);
+  EXPECT_THROW(decoder.decode(std::vector<int32_t>{decoder.find("a")}, true), std::runtime_error);
+  for (int i = 0; i < 70000; ++i) {
+    template_ids.push_back(0);
+    tokens.push_back("[PAD]");
+  }
+  decoded["post_processor"] = {
+      {"type", "TemplateProcessing"},
+      {"single", {{{"SpecialToken", {{"id", "x"}, {"type_id", 0}}}}}},
+      {"pair", json::array()},
+      {"special_tokens", {{"x", {{"id", "x"}, {"ids", template_ids}, {"tokens", tokens}}}}}};
+  EXPECT_THAT(error_of_definition(decoded), HasSubstr("have more than 65536 special tokens"));
+}
+
 // As in Hugging Face's tokenizers: added tokens do not count.
 TEST(Parts, UnknownTokensMayBeMissingUntilTheyAreNeeded) {
   const json word_piece = small_tokenizer({"a"});
