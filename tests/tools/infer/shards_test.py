@@ -287,6 +287,14 @@ class ShardsTest(InferTest):
         self.succeed_merge("--format", "tsv", "--allow-gaps", "-o", self.dir / "all", *plain)
         self.assertEqual((self.dir / "all").read_bytes(), whole.read_bytes())
 
+    def test_merge_does_not_append_to_a_part(self):
+        content = '{"index": 0, "label": "yes"}\n'
+        part = self.write("appended.jsonl", content)
+        with part.open("a") as output:
+            done = subprocess.run([self.bin / self.tool, "merge", part], stdout=output, stderr=subprocess.PIPE, text=True)
+        self.assertEqual((done.returncode, part.read_text()), (1, content))
+        self.assertIn("is both the input and the output", done.stderr)
+
     def test_merge_of_many_shards(self):
         parts = [self.write(f"many-{i}.jsonl", f'{{"index": {i}, "x": 1}}\n') for i in range(60)]
         out = self.dir / "many.jsonl"

@@ -136,6 +136,9 @@ class Tasks(InferTest):
         self.assertRegex(self.text("-m", self.qa, "--top-k", "2", "who eats", "two dogs eat"),
                          r"\n.+  0\.\d{4}  \(characters \d+ to \d+\)\n$")
         self.fail_with(1, "leaves no room", "-m", self.qa, "who " * 70, "a man")
+        # Of 64 tokens, an eighth, unless the whole text fits.
+        self.fail_with(1, "no room for 8 of the second in an input of at most 64", "-m", self.qa, "a " * 58, "a " * 20)
+        self.answers("-m", self.qa, "a " * 58, "a a")
         self.fail_with(1, "one text, expected two", "-m", self.qa, "who")
 
     def test_choose(self):

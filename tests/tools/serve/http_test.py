@@ -95,6 +95,15 @@ class Http(ServeTest):
                 last.sendall(health)
                 self.assertRegex(last.recv(65536), b"^HTTP/1.1 200 ")
 
+    def test_a_body_that_is_refused_while_it_arrives(self):
+        """Its client gets the reason, although it is still sending for longer than an idle connection is kept."""
+        with socket.create_connection(("127.0.0.1", self.server.port), timeout=30) as connection:
+            connection.sendall(b"POST /embed HTTP/1.1\r\nHost: a\r\nContent-Length: 4000000\r\n\r\n")
+            for _ in range(40):
+                connection.sendall(b" " * 10000)
+                time.sleep(0.1)
+            self.assertRegex(connection.recv(65536), b"^HTTP/1.1 413 ")
+
     def test_time_to_arrive(self):
         """10 seconds for a header and 30 for a body, to which each 100 kB add one, also where they come in chunks."""
         server, ends = self.start("-m", f"x={self.models()[0][2:]}"), {}
