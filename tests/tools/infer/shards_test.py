@@ -291,7 +291,8 @@ class ShardsTest(InferTest):
         content = '{"index": 0, "label": "yes"}\n'
         part = self.write("appended.jsonl", content)
         with part.open("a") as output:
-            done = subprocess.run([self.bin / self.tool, "merge", part], stdout=output, stderr=subprocess.PIPE, text=True)
+            done = subprocess.run([self.bin / self.tool, "merge", part], stdout=output, stderr=subprocess.PIPE,
+                                  text=True)
         self.assertEqual((done.returncode, part.read_text()), (1, content))
         self.assertIn("is both the input and the output", done.stderr)
 
